@@ -1,0 +1,53 @@
+"""What every model is, whatever runs it: a name, a worker, and one method that answers.
+
+A model declares itself by `answer`, a generator of steps. It knows the messages and the round; it knows nothing of
+sessions, queues of other rounds, or the page.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..messages import Message
+from ..rounds import Reason, Round
+from ..settings import GenerationSettings
+from ..worker import Worker
+
+
+class Model(ABC):
+    """A model with the one worker that may touch it.
+
+    Attributes:
+        name: what people call it.
+        about: one sentence for the page: what it can do and what it can't.
+        loading, failure: a sentence while the model is being loaded, and why that failed; None for a ready model.
+        stall_s: see `Worker`; set it before the first round.
+    """
+
+    name: str = "model"
+    about: str = ""
+    loading: str | None = None
+    failure: str | None = None
+    stall_s: float = 120.0
+
+    @abstractmethod
+    def answer(
+        self, processor: Any, messages: Sequence[Message], settings: GenerationSettings, round_: Round
+    ) -> Generator[None, None, Reason]:
+        """Answer the last message: a generator that yields after each step and returns "finished" or "length".
+
+        Runs on the worker's thread only. Text goes to `round_.write`, progress to `round_.status`. The worker closes
+        the generator when the round is stopped. An `EngineError` ends the round with its sentence.
+        """
+
+    @cached_property
+    def worker(self) -> Worker:
+        """The thread that owns this model; started by the first use."""
+        return Worker(self.name, self.stall_s)
+
+    def close(self) -> None:
+        """Stop all rounds and let the worker go. The model can't be used afterwards."""
+        self.worker.close()

@@ -1,0 +1,174 @@
+"""Puts `pocket` together: eyes that write notes, and SmolLM2-135M-Instruct that answers from them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from ...errors import EngineUnreachable, InputError
+from ...media import open_image
+from ...messages import ImagePart, MediaPart, Message, TextPart, VideoPart
+from ...prompt import Piece, Prompt, PromptBuilder, Turn
+from ...rounds import Round
+from ...settings import GenerationSettings
+from ..local import LocalModel
+from .fetch import fetch_pocket
+from .looking import Eyes
+from .notes import Notes
+from .prompting import SYSTEM, picture_text, suffix
+from .quiet import quiet_transformers
+
+ABOUT = (
+    "Reads text, names about 1,000 kinds of things, sees colours; answers in English."
+    " For real understanding choose a larger model."
+)
+CONTEXT = 8192
+NOTES_KEPT = 500
+"""Pictures whose notes are kept; a note is a few hundred bytes."""
+GONE = "(A picture that can't be opened any more.)"
+
+
+def load_pocket(dtype: str | None, progress: Callable[[str], None]) -> tuple[LocalModel, PocketProcessor]:
+    """Fetch what is missing, load both halves, and return model and processor.
+
+    Args:
+        dtype: "float32", "bfloat16" or "float16"; None chooses by the machine.
+
+    Raises:
+        EngineUnreachable: the weights can't be fetched, or a package is missing.
+    """
+    folder = fetch_pocket(progress)
+    progress("Loading the language model")
+    try:
+        import torch
+        from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        with quiet_transformers():
+            network = LlamaForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype or _fast_dtype(device)))
+            tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        network = network.to(device).eval()
+        progress("Loading the eyes")
+        eyes = Eyes()
+    except ImportError as error:
+        raise EngineUnreachable(
+            f"pocket needs a package that is missing ({error.name}). Run `pip install -r requirements.txt`."
+        ) from error
+    end_ids = [tokenizer.convert_tokens_to_ids(token) for token in ("<|im_end|>", "<|endoftext|>")]
+    return LocalModel("pocket", ABOUT, network, end_ids), PocketProcessor(tokenizer, eyes)
+
+
+def _fast_dtype(device: str) -> str:
+    """bfloat16 on GPUs and on CPUs that multiply in it; elsewhere it would be slower than float32."""
+    import torch
+
+    if device != "cpu":
+        return "bfloat16"
+    able = getattr(torch.cpu, "get_capabilities", dict)()  # torch 2.10 and up
+    older = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    return "bfloat16" if able.get("avx512_bf16") or able.get("amx_bf16") or (not able and older()) else "float32"
+
+
+class PocketProcessor:
+    """Messages become a prompt: each picture is looked at once and stands as notes at its place.
+
+    Args:
+        tokenizer: SmolLM2's, with its chat template.
+        eyes: what looks at pictures.
+        context: tokens that prompt and answer may have together.
+    """
+
+    def __init__(self, tokenizer: Any, eyes: Eyes, context: int = CONTEXT) -> None:
+        self.tokenizer = tokenizer.backend_tokenizer
+        self.context = context
+        self._eyes = eyes
+        self._notes: OrderedDict[str, Notes] = OrderedDict()
+
+        def template(turns: list[dict], open_answer: bool) -> str:
+            return tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=not open_answer, continue_final_message=open_answer
+            )
+
+        self._builder = PromptBuilder(self.tokenizer, template, context)
+
+    def prompt(
+        self, messages: Sequence[Message], settings: GenerationSettings, round_: Round
+    ) -> Generator[None, None, Prompt]:
+        """Look at pictures that are new, a step at a time, and render the conversation.
+
+        Raises:
+            InputError: a picture of the question can't be opened, or the question is too long.
+        """
+        notes = yield from self._look(messages, round_)
+        asked = [message.text for message in messages if message.role == "system"]
+        turns = [Turn("system", (Piece("\n".join([SYSTEM, *asked])),))]
+        seen: list[Notes] = []
+        questions: list[str] = []
+        for message in messages:
+            if message.role == "user":
+                turns.append(self._question(message, notes, seen, questions))
+            elif message.role == "assistant":
+                turns.append(Turn("assistant", (Piece(message.text),)))
+        return self._builder.build(turns, settings.max_new_tokens)
+
+    def _question(
+        self, message: Message, notes: dict[str, Notes], seen: list[Notes], questions: list[str]
+    ) -> Turn:
+        """One question: notes at the pictures' places, the words, and what the words select from the notes."""
+        texts = []
+        total = len(seen) + len(message.media)  # not those of later questions: this text must stay as it is
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                texts.append(part.text)
+            elif part.digest not in notes:
+                texts.append(GONE)
+            else:
+                seen.append(notes[part.digest])
+                texts.append(picture_text(seen[-1], len(seen), total))
+        texts.append(suffix(message.text, seen, questions))
+        questions.append(message.text)
+        return Turn("user", (Piece("\n\n".join(text for text in texts if text)),))
+
+    def _look(self, messages: Sequence[Message], round_: Round) -> Generator[None, None, dict[str, Notes]]:
+        """Notes by content hash for every picture of the conversation."""
+        last = max(place for place, message in enumerate(messages) if message.role == "user")
+        notes: dict[str, Notes] = {}
+        for place, message in enumerate(messages):
+            for number, part in enumerate(message.media, start=1):
+                if part.digest in notes:
+                    continue
+                if part.digest in self._notes:
+                    self._notes.move_to_end(part.digest)
+                else:
+                    title = f"Reading picture {number} of {len(message.media)}"
+                    try:
+                        yield from self._look_at(part, title, round_)
+                    except InputError as error:
+                        if place == last:
+                            raise
+                        round_.status(f"{error} The answer does without it.", notice=True)
+                        continue
+                notes[part.digest] = self._notes[part.digest]
+                if place == last:
+                    for notice in notes[part.digest].notices:
+                        round_.status(f"{part.name}: {notice}", notice=True)
+            round_.counts.images += len(message.media)
+        return notes
+
+    def _look_at(self, part: MediaPart, title: str, round_: Round) -> Generator[None, None, None]:
+        if isinstance(part, VideoPart):
+            raise InputError(f"{part.name} is a video, and pocket can't watch videos yet. Add a picture instead.")
+        round_.status(title)
+        yield
+        steps = self._eyes.look(open_image(part.source, part.name))
+        while True:
+            try:
+                doing = next(steps)
+            except StopIteration as done:
+                self._notes[part.digest] = done.value
+                break
+            round_.status(f"{title}: {doing}")
+            yield
+        while len(self._notes) > NOTES_KEPT:
+            self._notes.popitem(last=False)
