@@ -77,10 +77,11 @@ class PromptBuilder:
         costs = [self._cost(turn) for turn in rest]
         base = sum(map(self._cost, fixed))
         first, newly = 0, False
-        for start, after in zip(starts, [*starts[1:], len(rest)]):
-            newly = base + sum(costs[first:after]) > room
+        for start in starts:  # as it was when each question was asked, up to the one that is asked now
+            end = len(rest) if start == starts[-1] else start + 1
+            newly = base + sum(costs[first:end]) > room
             if newly:
-                kept = [s for s in starts if first < s <= start and base + sum(costs[s:after]) <= room // 2]
+                kept = [s for s in starts if first < s <= start and base + sum(costs[s:end]) <= room // 2]
                 first = kept[0] if kept else start
         ids = self._encode([*fixed, *rest[first:]])
         if len(ids) > room:

@@ -1,0 +1,422 @@
+"""StreamVL's page: what a visitor sees and can click, and the command that serves it.
+
+Three parts, top to bottom: a round's events become shown messages (pure values, no Gradio); `create_app` wires them
+to the page; `main` reads the flags and serves. The engine does the rest; nothing here knows how a model works.
+"""
+
+# No `from __future__ import annotations`: Gradio reads the real types of the handlers, and it is imported late.
+import argparse
+import asyncio
+import html
+import logging
+import os
+import queue
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from engine.errors import InputError
+from engine.models.base import Model
+from engine.rounds import Event, Reply, RoundEnded, Stats, Status, Text, Thinking
+from engine.session import NOTHING
+from engine.sessions import Sessions, new_session_id
+
+log = logging.getLogger("streamvl.page")
+
+ASSETS = Path(__file__).resolve().parent / "assets"
+UPDATE_SECONDS = 1 / 15
+"""Shortest time between two updates of the page."""
+HEARTBEAT_SECONDS = 0.5
+"""Longest time between two updates: each one is where a closed tab is noticed."""
+
+KEYS = "Enter sends, Shift+Enter starts a new line."
+FORGOTTEN = "Many people are talking here, so the model had to let go of the messages above. It sees only what follows."
+BROKEN = "Something went wrong on this page. Ask again; the details are in the log."
+WELCOME = """<div class="svl-welcome">
+<h2>Ask about a picture</h2>
+<p>Drop pictures or a video anywhere in the box below, then ask in your own words.</p>
+<ul>
+<li><b>Read</b><span>“What is the total on this receipt?”</span></li>
+<li><b>Look</b><span>“What animal is this?”</span></li>
+<li><b>Follow up</b><span>Earlier pictures stay in the chat.</span></li>
+</ul></div>"""
+
+
+# --- a round's events -> shown messages -------------------------------------------------------------------------------
+
+
+@dataclass
+class Exchange:
+    """A question and what came of it so far."""
+
+    text: str
+    files: Sequence[str] = ()
+    reply: Optional[Reply] = None
+    notices: list[str] = field(default_factory=list)
+    status: str = "Thinking"
+    thinking: str = ""
+    answer: str = ""
+    stats: Optional[Stats] = None
+    ended: Optional[RoundEnded] = None
+
+    def take(self, event: Event) -> None:
+        """Take the round's next event in."""
+        if isinstance(event, Status):
+            if event.notice:
+                self.notices.append(event.text)
+            else:
+                self.status = event.text
+        elif isinstance(event, Thinking):
+            self.thinking += event.text
+        elif isinstance(event, Text):
+            self.answer += event.text
+            self.status = ""
+        elif isinstance(event, Stats):
+            self.stats = event
+        elif isinstance(event, RoundEnded):
+            self.ended = event
+
+
+@dataclass
+class Chat:
+    """What one visitor's page holds: the session's id and what is shown."""
+
+    session_id: str = field(default_factory=new_session_id)
+    exchanges: list[Exchange] = field(default_factory=list)
+    streaming: bool = False
+
+    @property
+    def running(self) -> bool:
+        """True until the end of the last answer was read."""
+        return bool(self.exchanges) and self.exchanges[-1].ended is None
+
+    def read(self) -> bool:
+        """Take in all events that have arrived; returns whether there were any."""
+        news = False
+        for exchange in self.exchanges:
+            while exchange.reply is not None and exchange.ended is None:
+                try:
+                    exchange.take(exchange.reply.events.get_nowait())
+                except queue.Empty:
+                    break
+                news = True
+        return news
+
+    def stop(self) -> None:
+        """Stop the answer that runs, if one does, and read its end."""
+        for exchange in self.exchanges[-1:]:
+            if exchange.reply is not None:
+                exchange.reply.stop()
+        self.read()
+
+    def messages(self) -> list[dict[str, Any]]:
+        """Everything that is shown, in order, for `gr.Chatbot`."""
+        return [message for exchange in self.exchanges for message in shown(exchange)]
+
+
+def shown(exchange: Exchange) -> list[dict[str, Any]]:
+    """A question and its answer as messages of `gr.Chatbot`: small rows, so that notes never mix with the text."""
+    rows = [_file(path) for path in exchange.files]
+    if exchange.text.strip():
+        rows.append(_row("user", f'<pre class="svl-asked">{html.escape(exchange.text, quote=False)}</pre>'))
+    rows += [_note("user", "notice", notice) for notice in exchange.notices]
+    if exchange.thinking:
+        state = "done" if exchange.answer or exchange.ended else "pending"
+        rows.append(_row("assistant", exchange.thinking) | {"metadata": {"title": "Thinking", "status": state}})
+    if exchange.answer:
+        rows.append(_row("assistant", exchange.answer))
+    if exchange.ended is None:
+        return rows + ([_note("assistant", "status", exchange.status)] if exchange.status else [])
+    if exchange.ended.reason == "failed":
+        rows.append(_note("assistant", "error", exchange.ended.error or BROKEN))
+    facts = stats_line(exchange.stats) if exchange.answer and exchange.stats else ""
+    if exchange.ended.reason == "stopped":
+        facts = " · ".join(filter(None, ["Stopped" if exchange.answer else "Stopped before an answer.", facts]))
+    elif exchange.ended.reason == "length":
+        facts = " · ".join(filter(None, ["Cut at the length limit", facts]))
+    return rows + ([_note("assistant", exchange.ended.reason, facts)] if facts else [])
+
+
+def stats_line(stats: Stats) -> str:
+    """The round in numbers, for people: "0.8 s to first word · 24 tokens/s · 1 picture"."""
+    facts = []
+    if stats.ttft_s is not None:
+        facts.append(f"{stats.ttft_s:.1f} s to first word")
+    if stats.tokens_per_s is not None:
+        facts.append(f"{stats.tokens_per_s:.{0 if stats.tokens_per_s >= 10 else 1}f} tokens/s")
+    for number, name in ((stats.images, "picture"), (stats.frames, "video frame")):
+        if number:
+            facts.append(f"{number} {name}" + "s" * (number > 1))
+    return " · ".join(facts)
+
+
+def _row(role: str, text: str) -> dict[str, Any]:
+    # A text block: Gradio strips indentation and newlines from bare strings.
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def _note(role: str, kind: str, text: str) -> dict[str, Any]:
+    return _row(role, f'<p class="svl-note svl-{kind}">{html.escape(" ".join(text.split()), quote=False)}</p>')
+
+
+def _file(path: str) -> dict[str, Any]:
+    name = os.path.basename(path)
+    if not os.path.exists(path):  # the cache is emptied after a day; Gradio fails on a path that is gone
+        return _note("user", "notice", f"{name} is not kept any more.")
+    return {"role": "user", "content": [{"path": path, "alt_text": name}]}
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def create_app(model: Model, processor: Any) -> Any:
+    """Build the page for a model that is loaded or still loading; returns the `gr.Blocks`.
+
+    Launch it with `launch_options()`, where Gradio wants the theme and the style sheet.
+    """
+    import gradio as gr
+
+    sessions = Sessions(model, processor)
+    tabs: dict[str, str] = {}  # Gradio's name of a tab -> session id, to let go of what a closed tab held
+
+    def page(chat: Chat) -> dict[Any, Any]:
+        return {chatbot: chat.messages(), box: gr.update(stop_btn=chat.running)}
+
+    async def send(asked: Optional[dict], chat: Optional[Chat], request: gr.Request):
+        text, files = (asked or {}).get("text") or "", (asked or {}).get("files") or []
+        if not text.strip() and not files:
+            return {hint: _hint(NOTHING)}
+        try:
+            chat = chat or Chat()
+            session = sessions.get(chat.session_id)
+            forgotten = any(exchange.answer for exchange in chat.exchanges) and not session.messages
+            for tab in [tab for tab, session_id in tabs.items() if session_id not in sessions]:
+                del tabs[tab]
+            tabs[request.session_hash] = chat.session_id
+            session.stop()
+            exchange = Exchange(text, tuple(files), session.ask(text, files))
+            exchange.notices += [FORGOTTEN] * forgotten
+            chat.exchanges.append(exchange)
+            chat.read()
+            return page(chat) | {box: gr.update(value=None, stop_btn=True), state: chat, hint: _hint(KEYS)}
+        except Exception:
+            log.exception("sending failed")
+            return {hint: _hint(BROKEN)}
+
+    async def stream(chat: Optional[Chat]):
+        if chat is None or chat.streaming:  # the reader of the visitor's earlier question goes on with this one
+            return
+        chat.streaming, last = True, 0.0
+        try:
+            while True:
+                news, running = chat.read(), chat.running
+                if news or not running or time.monotonic() - last > HEARTBEAT_SECONDS:
+                    last = time.monotonic()
+                    yield page(chat)
+                # The last update is one that was made after the end: nothing older can come in behind it.
+                if not running and not chat.running:
+                    break
+                await asyncio.sleep(UPDATE_SECONDS)
+        except Exception:
+            log.exception("showing an answer failed")
+            chat.stop()
+            yield {box: gr.update(stop_btn=False), hint: _hint(BROKEN)}
+        finally:
+            chat.streaming = False
+            chat.stop()  # does nothing but when the tab was closed
+
+    async def stop(chat: Optional[Chat]):
+        if chat is None:
+            return {box: gr.update(stop_btn=False)}
+        chat.stop()
+        return page(chat)
+
+    async def new_chat(chat: Optional[Chat]):
+        if chat is not None:
+            sessions.get(chat.session_id).reset()
+            chat.exchanges.clear()
+        return {chatbot: [], box: gr.update(value=None, stop_btn=False), hint: _hint(KEYS)}
+
+    async def watch():
+        return header(), gr.update(value=banner(), visible=bool(banner())), gr.Timer(active=model.loading is not None)
+
+    def closed(request: gr.Request):
+        session_id = tabs.pop(request.session_hash, None)
+        if session_id is not None:
+            sessions.drop(session_id)
+
+    def header() -> str:
+        about = f"<p>{html.escape(model.about)}</p>" if model.about else ""
+        return f"<h1>StreamVL <small>{html.escape(model.name)}</small></h1>{about}"
+
+    def banner() -> str:
+        if model.failure:
+            return f'<p class="svl-banner svl-failed" role="alert">{html.escape(model.failure)}</p>'
+        waiting = "You can ask already; the answer comes when it is ready."
+        return f'<p class="svl-banner">{html.escape(model.loading)}. {waiting}</p>' if model.loading else ""
+
+    with gr.Blocks(
+        title="StreamVL", fill_height=True, fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)
+    ) as demo:
+        state = gr.State()
+        timer = gr.Timer(1.0)
+        with gr.Row(elem_id="svl-top"):
+            head = gr.HTML(header(), elem_id="svl-head")
+            new = gr.Button("New chat", elem_id="svl-new", size="sm", scale=0, min_width=96)
+        loading = gr.HTML(banner(), visible=bool(banner()), elem_id="svl-loading")
+        chatbot = gr.Chatbot(
+            elem_id="svl-chat",
+            label="Chat",
+            show_label=False,
+            container=False,
+            scale=1,
+            height="100%",
+            placeholder=WELCOME,
+            buttons=["copy"],
+            group_consecutive_messages=False,
+            allow_file_downloads=False,
+            # No single `$`: prices would become formulas.
+            latex_delimiters=[
+                {"left": "$$", "right": "$$", "display": True},
+                {"left": "\\[", "right": "\\]", "display": True},
+                {"left": "\\(", "right": "\\)", "display": False},
+            ],
+        )
+        box = gr.MultimodalTextbox(
+            elem_id="svl-box",
+            label="Your question",
+            show_label=False,
+            container=False,
+            placeholder="Ask, and add pictures or a video",
+            file_count="multiple",
+            max_lines=8,
+            max_plain_text_length=1_000_000,
+            autofocus=True,
+        )
+        hint = gr.HTML(_hint(KEYS), elem_id="svl-hint")
+
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        everything = [chatbot, box, state, hint]
+        box.submit(send, [box, state], everything, queue=False, **quiet).then(
+            stream, state, everything, concurrency_limit=None, trigger_mode="multiple", **quiet
+        )
+        box.stop(stop, state, everything, queue=False, **quiet)
+        new.click(new_chat, state, everything, queue=False, **quiet)
+        gr.on([demo.load, timer.tick], watch, None, [head, loading, timer], queue=False, **quiet)
+        demo.unload(closed)
+    return demo.queue(default_concurrency_limit=None, max_size=1000)
+
+
+def _hint(text: str) -> str:
+    return f'<p role="status">{html.escape(text)}</p>'
+
+
+class OwnMediaOnly:
+    """Has the browser load pictures, sound and video from this server only, whatever an answer's text links to."""
+
+    RULE = b"img-src 'self' data: blob:; media-src 'self' data: blob:; object-src 'none'"
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_with_rule(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"content-security-policy", self.RULE)]
+            await send(message)
+
+        await self.app(scope, receive, send_with_rule)
+
+
+def launch_options() -> dict[str, Any]:
+    """What `create_app(...).launch` takes so that the page looks and behaves as meant."""
+    import gradio as gr
+    from starlette.middleware import Middleware
+
+    theme = gr.themes.Base(
+        primary_hue="teal",
+        neutral_hue="slate",
+        radius_size="lg",
+        font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],  # no font is fetched
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
+    )
+    return {
+        "theme": theme,
+        "css_paths": ASSETS / "style.css",
+        "footer_links": [],
+        "max_file_size": "50mb",
+        "max_threads": 500,  # how many visitors may wait for an answer at once; the engine has its own line
+        "run_history": False,
+        "share": False,
+        "ssr_mode": False,
+        "pwa": False,
+        "app_kwargs": {"middleware": [Middleware(OwnMediaOnly)]},
+    }
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:
+        raise InputError(f"{message[:1].upper()}{message[1:]}. See python app.py --help.")
+
+
+def read_flags(argv: Optional[Sequence[str]], environ: Mapping[str, str]) -> argparse.Namespace:
+    """The settings of the command: `model`, `host` (None: Gradio decides), `port`, `auth` (pairs, or None).
+
+    Each comes from its flag, else from its variable.
+
+    Raises:
+        InputError: a flag is not known or a value can't be used.
+    """
+    parser = _Parser(prog="app.py", description="Serve StreamVL's page.", allow_abbrev=False)
+    parser.add_argument("--model", help="what answers (STREAMVL_MODEL; pocket)")
+    parser.add_argument("--host", help="address to listen on (STREAMVL_HOST; else GRADIO_SERVER_NAME or 127.0.0.1)")
+    parser.add_argument("--port", help="port to listen on (STREAMVL_PORT; 7860)")
+    parser.add_argument(
+        "--auth", action="append", metavar="USER:PASSWORD", help="who may come in; may be repeated (STREAMVL_AUTH)"
+    )
+    flags = parser.parse_args(argv)
+    flags.model = flags.model or environ.get("STREAMVL_MODEL") or "pocket"
+    flags.host = flags.host or environ.get("STREAMVL_HOST") or None
+    port = flags.port or environ.get("STREAMVL_PORT") or "7860"
+    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+        raise InputError(f"The port is {port!r}; it must be a whole number from 1 to 65535.")
+    flags.port = int(port)
+    pairs = [pair for given in flags.auth or [environ.get("STREAMVL_AUTH", "")] for pair in given.split(",") if pair]
+    flags.auth = [tuple(pair.split(":", 1)) for pair in pairs] or None
+    if not all(len(pair) == 2 and all(pair) for pair in flags.auth or []):
+        raise InputError("A login lacks its user or its password; give --auth user:password, with commas between.")
+    return flags
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Serve the page until Ctrl-C; returns the exit code."""
+    try:
+        flags = read_flags(argv, os.environ)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    from engine.models.loading import LoadingModel
+
+    model = LoadingModel(flags.model)
+    try:
+        create_app(model, None).launch(
+            server_name=flags.host, server_port=flags.port, auth=flags.auth, **launch_options()
+        )
+    except OSError as error:
+        print(f"The page can't be served on port {flags.port} ({error}). Choose another --port.", file=sys.stderr)
+        return 2
+    finally:
+        model.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
