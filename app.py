@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from engine.errors import InputError
 from engine.models.base import Model
@@ -35,9 +35,13 @@ HEARTBEAT_SECONDS = 0.5
 KEYS = "Enter sends, Shift+Enter starts a new line."
 FORGOTTEN = "Many people are talking here, so the model had to let go of the messages above. It sees only what follows."
 BROKEN = "Something went wrong on this page. Ask again; the details are in the log."
+BACK_TO_BOX = """(...values) => {
+    if (matchMedia("(pointer: fine)").matches) document.querySelector("#svl-box textarea").focus();
+    return values;
+}"""  # the keyboard goes on where one types; not on phones, where the keyboard would jump up
 WELCOME = """<div class="svl-welcome">
 <h2>Ask about a picture</h2>
-<p>Drop pictures or a video anywhere in the box below, then ask in your own words.</p>
+<p>Drop pictures into the box below, then ask in your own words.</p>
 <ul>
 <li><b>Read</b><span>“What is the total on this receipt?”</span></li>
 <li><b>Look</b><span>“What animal is this?”</span></li>
@@ -54,13 +58,13 @@ class Exchange:
 
     text: str
     files: Sequence[str] = ()
-    reply: Optional[Reply] = None
+    reply: Reply | None = None
     notices: list[str] = field(default_factory=list)
     status: str = "Thinking"
     thinking: str = ""
     answer: str = ""
-    stats: Optional[Stats] = None
-    ended: Optional[RoundEnded] = None
+    stats: Stats | None = None
+    ended: RoundEnded | None = None
 
     def take(self, event: Event) -> None:
         """Take the round's next event in."""
@@ -137,7 +141,7 @@ def shown(exchange: Exchange) -> list[dict[str, Any]]:
         facts = " · ".join(filter(None, ["Stopped" if exchange.answer else "Stopped before an answer.", facts]))
     elif exchange.ended.reason == "length":
         facts = " · ".join(filter(None, ["Cut at the length limit", facts]))
-    return rows + ([_note("assistant", exchange.ended.reason, facts)] if facts else [])
+    return rows + ([_note("assistant", "facts" if exchange.answer else "unanswered", facts)] if facts else [])
 
 
 def stats_line(stats: Stats) -> str:
@@ -185,7 +189,7 @@ def create_app(model: Model, processor: Any) -> Any:
     def page(chat: Chat) -> dict[Any, Any]:
         return {chatbot: chat.messages(), box: gr.update(stop_btn=chat.running)}
 
-    async def send(asked: Optional[dict], chat: Optional[Chat], request: gr.Request):
+    async def send(asked: dict | None, chat: Chat | None, request: gr.Request):
         text, files = (asked or {}).get("text") or "", (asked or {}).get("files") or []
         if not text.strip() and not files:
             return {hint: _hint(NOTHING)}
@@ -206,8 +210,9 @@ def create_app(model: Model, processor: Any) -> Any:
             log.exception("sending failed")
             return {hint: _hint(BROKEN)}
 
-    async def stream(chat: Optional[Chat]):
+    async def stream(chat: Chat | None):
         if chat is None or chat.streaming:  # the reader of the visitor's earlier question goes on with this one
+            yield {hint: gr.skip()}  # Gradio empties the outputs of a generator that yields nothing
             return
         chat.streaming, last = True, 0.0
         try:
@@ -228,13 +233,13 @@ def create_app(model: Model, processor: Any) -> Any:
             chat.streaming = False
             chat.stop()  # does nothing but when the tab was closed
 
-    async def stop(chat: Optional[Chat]):
+    async def stop(chat: Chat | None):
         if chat is None:
             return {box: gr.update(stop_btn=False)}
         chat.stop()
         return page(chat)
 
-    async def new_chat(chat: Optional[Chat]):
+    async def new_chat(chat: Chat | None):
         if chat is not None:
             sessions.get(chat.session_id).reset()
             chat.exchanges.clear()
@@ -290,7 +295,7 @@ def create_app(model: Model, processor: Any) -> Any:
             label="Your question",
             show_label=False,
             container=False,
-            placeholder="Ask, and add pictures or a video",
+            placeholder="Ask, or add a picture",
             file_count="multiple",
             max_lines=8,
             max_plain_text_length=1_000_000,
@@ -303,8 +308,8 @@ def create_app(model: Model, processor: Any) -> Any:
         box.submit(send, [box, state], everything, queue=False, **quiet).then(
             stream, state, everything, concurrency_limit=None, trigger_mode="multiple", **quiet
         )
-        box.stop(stop, state, everything, queue=False, **quiet)
-        new.click(new_chat, state, everything, queue=False, **quiet)
+        box.stop(stop, state, everything, queue=False, js=BACK_TO_BOX, **quiet)
+        new.click(new_chat, state, everything, queue=False, js=BACK_TO_BOX, **quiet)
         gr.on([demo.load, timer.tick], watch, None, [head, loading, timer], queue=False, **quiet)
         demo.unload(closed)
     return demo.queue(default_concurrency_limit=None, max_size=1000)
@@ -342,6 +347,11 @@ def launch_options() -> dict[str, Any]:
         radius_size="lg",
         font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],  # no font is fetched
         font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
+    ).set(
+        body_text_color_subdued="*neutral_500",
+        body_text_color_subdued_dark="*neutral_400",
+        input_placeholder_color="*neutral_500",
+        input_placeholder_color_dark="*neutral_400",
     )
     return {
         "theme": theme,
@@ -365,7 +375,7 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message[:1].upper()}{message[1:]}. See python app.py --help.")
 
 
-def read_flags(argv: Optional[Sequence[str]], environ: Mapping[str, str]) -> argparse.Namespace:
+def read_flags(argv: Sequence[str] | None, environ: Mapping[str, str]) -> argparse.Namespace:
     """The settings of the command: `model`, `host` (None: Gradio decides), `port`, `auth` (pairs, or None).
 
     Each comes from its flag, else from its variable.
@@ -394,24 +404,25 @@ def read_flags(argv: Optional[Sequence[str]], environ: Mapping[str, str]) -> arg
     return flags
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Serve the page until Ctrl-C; returns the exit code."""
+    from engine.models.loading import LoadingModel
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         flags = read_flags(argv, os.environ)
+        model = LoadingModel(flags.model)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-    from engine.models.loading import LoadingModel
-
-    model = LoadingModel(flags.model)
     try:
-        create_app(model, None).launch(
-            server_name=flags.host, server_port=flags.port, auth=flags.auth, **launch_options()
-        )
-    except OSError as error:
-        print(f"The page can't be served on port {flags.port} ({error}). Choose another --port.", file=sys.stderr)
+        page = create_app(model, None)
+        address = {"server_name": flags.host, "server_port": flags.port}
+        _, url, _ = page.launch(**address, auth=flags.auth, prevent_thread_lock=True, quiet=True, **launch_options())
+        print(f"StreamVL is on {url}", flush=True)
+        page.block_thread()
+    except OSError:
+        print(f"Port {flags.port} can't be opened; choose another --port, or another --host.", file=sys.stderr)
         return 2
     finally:
         model.close()

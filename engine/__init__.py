@@ -2,6 +2,7 @@
 
 from .errors import EngineError, EngineUnreachable, GenerationError, InputError
 from .models.loading import load_model
+from .omni import OmniStreamer
 from .session import Session
 from .settings import GenerationSettings, MediaSettings
 
@@ -12,6 +13,7 @@ __all__ = [
     "GenerationSettings",
     "InputError",
     "MediaSettings",
+    "OmniStreamer",
     "Session",
     "load_model",
 ]

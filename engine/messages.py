@@ -35,11 +35,13 @@ class ImagePart:
 
 @dataclass(frozen=True)
 class VideoPart:
-    """A video: where it comes from, the name that people know it by, and, once read, the hash of its content."""
+    """A video, or the piece of it from `start` to `end` seconds; otherwise as `ImagePart`."""
 
     source: Source = field(repr=False)
     name: str
     digest: str = ""
+    start: float | None = None
+    end: float | None = None
 
 
 MediaPart = Union[ImagePart, VideoPart]

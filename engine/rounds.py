@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Union
 
 Reason = Literal["finished", "length", "stopped", "failed"]
@@ -103,10 +103,10 @@ class Reply:
     stops at `RoundEnded`. Nobody has to read: an unread reply blocks nothing.
     """
 
-    def __init__(self, round_: Round) -> None:
+    def __init__(self, round_: Round, events: queue.Queue[Event] | None = None) -> None:
         self._round = round_
         self.id = round_.id
-        self.events: queue.Queue[Event] = queue.Queue()
+        self.events: queue.Queue[Event] = queue.Queue() if events is None else events
         self.cancel_event = threading.Event()
 
     @property
@@ -139,18 +139,21 @@ class Reply:
                 return
 
 
-@dataclass
 class Round:
-    """The model's end of a round."""
+    """The model's end of a round.
 
-    id: str = field(default_factory=lambda: f"round-{next(_numbers)}")
-    counts: Counts = field(default_factory=Counts)
+    Args:
+        id: what every event of the round carries; numbered by default.
+        events: the queue that the events go to; one of the round's own by default.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, id: str | None = None, events: queue.Queue[Event] | None = None) -> None:
+        self.id = f"round-{next(_numbers)}" if id is None else id
+        self.counts = Counts()
         self.ended: RoundEnded | None = None
         self.over = threading.Event()
         self.touched = time.monotonic()
-        self.reply = Reply(self)
+        self.reply = Reply(self, events)
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self._first_text: float | None = None

@@ -77,7 +77,8 @@ class GenerationSettings:
         stop: the answer ends before any of these texts.
         thinking: "no_thinking", "deep_thinking" or None for what the model does by itself.
         system_prompt, system_prompt_type: instructions before the conversation, or which built-in ones.
-        strategy, min_chunk_size, max_chunk_size, lookahead_steps, task_hint: when text is released (seed 004).
+        strategy, min_chunk_size, max_chunk_size, lookahead_steps, task_hint: when text is released (seed 004); checked,
+            but without effect until the chunk scheduler is there: text comes as it is generated.
         media: how pictures and videos are shown to the model.
 
     Raises:

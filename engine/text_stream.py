@@ -134,14 +134,13 @@ class TextStream:
         """A new DecodeStream, fed again with the ids whose text is still owed."""
         owed, self._pending, text = self._pending, [], ""
         self._stream = DecodeStream(ids=self._anchor, skip_special_tokens=True)
-        for token_id in owed:
+        for n, token_id in enumerate(owed):
             self._pending.append(token_id)
             try:
                 text += self._step(token_id)
-            except Exception:  # broken afresh: decode the owed ids by themselves rather than lose them
-                text += self._text(self._pending)
-                self._pending = []
-                self._stream = DecodeStream(ids=self._anchor, skip_special_tokens=True)
+            except Exception:  # broken afresh: the rest stays pending, whose text comes without DecodeStream
+                self._pending += owed[n + 1 :]
+                break
         return text
 
     def _whole(self) -> str:

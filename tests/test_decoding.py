@@ -147,6 +147,13 @@ def test_only_kept_tokens_are_drawn():
     assert torch.equal(logits, torch.tensor([0.15, 0.5, 0.05, 0.3]).log())
 
 
+def test_the_repetition_penalty_lowers_scores_of_either_sign():
+    """Dividing a score below 0 would raise it."""
+    settings = GenerationSettings(repetition_penalty=1.3)
+    assert Sampler(settings, [0]).pick(torch.tensor([-1.0, -1.1])) == 1
+    assert Sampler(settings, [0]).pick(torch.tensor([1.1, 1.0])) == 1
+
+
 def test_a_long_prompt_is_read_in_chunks(network, forwards):
     """One None after each chunk but the last, then tokens; only the last chunk may be short."""
     steps = list(decode(network, prompt(700), GenerationSettings(max_new_tokens=3), end_ids=()))

@@ -6,6 +6,7 @@ sessions, queues of other rounds, or the page.
 
 from __future__ import annotations
 
+import queue
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from functools import cached_property
@@ -47,6 +48,20 @@ class Model(ABC):
     def worker(self) -> Worker:
         """The thread that owns this model; started by the first use."""
         return Worker(self.name, self.stall_s)
+
+    def offline_generate(
+        self,
+        processor: Any,
+        new_queries: queue.Queue,
+        output_text_queue: queue.Queue,
+        vision_chunked_length: int = 64,
+        *,
+        events: queue.Queue | None = None,
+    ) -> None:
+        """Serve queries from one queue into another until told to stop; see `engine.offline`."""
+        from ..offline import offline_generate  # above this layer; the method is here because the seed has it here
+
+        offline_generate(self, processor, new_queries, output_text_queue, vision_chunked_length, events=events)
 
     def close(self) -> None:
         """Stop all rounds and let the worker go. The model can't be used afterwards."""

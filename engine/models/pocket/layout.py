@@ -57,11 +57,13 @@ def lay_out(words: Sequence[Word]) -> Layout:
             table = _table(rows, at)
             if table:
                 at += len(table)
-                lines += [" | ".join(row) for row in table]
-                if len(table) == 2 and _are_labels(table[0]) and not _are_labels(table[1]):
-                    pairs += [(head, value) for head, value in zip(*table) if head and value]
+                forms = _forms(table, rows[at - len(table):at])
+                if forms:
+                    pairs += forms
+                    lines += [f"{label}: {value}" for label, value in forms]
                 else:
                     tables.append(table)
+                    lines += [" | ".join(row) for row in table]
                 continue
             line, found = _line(rows[at])
             lines.append(line)
@@ -157,7 +159,7 @@ def _line(row: Sequence[Word]) -> tuple[str, list[tuple[str, str]]]:
     """One row as a line, and the label-value pairs it holds."""
     cells = [cell.text for cell in _cells(row)]
     pairs = []
-    if len(cells) == 2 and not is_amount(cells[0]):
+    if len(cells) == 2 and not is_amount(cells[0]) and not re.search(r":\s*\S", cells[0]):
         pairs.append((cells[0].rstrip(" :."), cells[1]))
         line = f"{cells[0]} {cells[1]}"
     else:
@@ -200,6 +202,20 @@ def _table(rows: Sequence[Sequence[Word]], start: int) -> tuple[tuple[str, ...],
 def _heads(table: Sequence[Sequence[str]]) -> bool:
     """Two columns are a table only with a row of heads: letters over values that hold digits."""
     return _are_labels(table[0]) and all(re.search(r"\d", row[1]) for row in table[1:])
+
+
+def _forms(table: Sequence[Sequence[str]], rows: Sequence[Sequence[Word]]) -> list[tuple[str, str]]:
+    """Labels standing above their values, as on tickets: (label, value) pairs, or [] if this is a plain table."""
+    if len(table) % 2:
+        return []
+    heights = [median(word.height for word in row) for row in rows]
+    labelled = all(_are_labels(row) for row in table[0::2])
+    sizes = all(max(one, other) > 1.2 * min(one, other) for one, other in zip(heights[0::2], heights[1::2]))
+    single = len(table) == 2 and not _are_labels(table[1])
+    if not labelled or not (single or sizes):
+        return []
+    return [(label.rstrip(" :"), value) for labels, values in zip(table[0::2], table[1::2])
+            for label, value in zip(labels, values) if value]
 
 
 def _column(cell: Word, columns: Sequence[Sequence[float]]) -> int | None:
