@@ -1,7 +1,7 @@
 """StreamVL's page: what a visitor sees and can click, and the command that serves it.
 
-Three parts, top to bottom: a round's events become shown messages (pure values, no Gradio); `create_app` wires them
-to the page; `main` reads the flags and serves. The engine does the rest; nothing here knows how a model works.
+`create_app` wires the parts of the page to the engine's sessions; `main` reads the flags and serves. What a chat
+looks like is `transcript.py`; nothing here knows how a model works.
 """
 
 # No `from __future__ import annotations`: Gradio reads the real types of the handlers, and it is imported late.
@@ -10,19 +10,17 @@ import asyncio
 import html
 import logging
 import os
-import queue
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from engine.errors import InputError
 from engine.models.base import Model
-from engine.rounds import Event, Reply, RoundEnded, Stats, Status, Text, Thinking
 from engine.session import NOTHING
-from engine.sessions import Sessions, new_session_id
+from engine.sessions import Sessions
+from transcript import Chat, Exchange
 
 log = logging.getLogger("streamvl.page")
 
@@ -49,141 +47,20 @@ WELCOME = """<div class="svl-welcome">
 </ul></div>"""
 
 
-# --- a round's events -> shown messages -------------------------------------------------------------------------------
-
-
-@dataclass
-class Exchange:
-    """A question and what came of it so far."""
-
-    text: str
-    files: Sequence[str] = ()
-    reply: Reply | None = None
-    notices: list[str] = field(default_factory=list)
-    status: str = "Thinking"
-    thinking: str = ""
-    answer: str = ""
-    stats: Stats | None = None
-    ended: RoundEnded | None = None
-
-    def take(self, event: Event) -> None:
-        """Take the round's next event in."""
-        if isinstance(event, Status):
-            if event.notice:
-                self.notices.append(event.text)
-            else:
-                self.status = event.text
-        elif isinstance(event, Thinking):
-            self.thinking += event.text
-        elif isinstance(event, Text):
-            self.answer += event.text
-            self.status = ""
-        elif isinstance(event, Stats):
-            self.stats = event
-        elif isinstance(event, RoundEnded):
-            self.ended = event
-
-
-@dataclass
-class Chat:
-    """What one visitor's page holds: the session's id and what is shown."""
-
-    session_id: str = field(default_factory=new_session_id)
-    exchanges: list[Exchange] = field(default_factory=list)
-    streaming: bool = False
-
-    @property
-    def running(self) -> bool:
-        """True until the end of the last answer was read."""
-        return bool(self.exchanges) and self.exchanges[-1].ended is None
-
-    def read(self) -> bool:
-        """Take in all events that have arrived; returns whether there were any."""
-        news = False
-        for exchange in self.exchanges:
-            while exchange.reply is not None and exchange.ended is None:
-                try:
-                    exchange.take(exchange.reply.events.get_nowait())
-                except queue.Empty:
-                    break
-                news = True
-        return news
-
-    def stop(self) -> None:
-        """Stop the answer that runs, if one does, and read its end."""
-        for exchange in self.exchanges[-1:]:
-            if exchange.reply is not None:
-                exchange.reply.stop()
-        self.read()
-
-    def messages(self) -> list[dict[str, Any]]:
-        """Everything that is shown, in order, for `gr.Chatbot`."""
-        return [message for exchange in self.exchanges for message in shown(exchange)]
-
-
-def shown(exchange: Exchange) -> list[dict[str, Any]]:
-    """A question and its answer as messages of `gr.Chatbot`: small rows, so that notes never mix with the text."""
-    rows = [_file(path) for path in exchange.files]
-    if exchange.text.strip():
-        rows.append(_row("user", f'<pre class="svl-asked">{html.escape(exchange.text, quote=False)}</pre>'))
-    rows += [_note("user", "notice", notice) for notice in exchange.notices]
-    if exchange.thinking:
-        state = "done" if exchange.answer or exchange.ended else "pending"
-        rows.append(_row("assistant", exchange.thinking) | {"metadata": {"title": "Thinking", "status": state}})
-    if exchange.answer:
-        rows.append(_row("assistant", exchange.answer))
-    if exchange.ended is None:
-        return rows + ([_note("assistant", "status", exchange.status)] if exchange.status else [])
-    if exchange.ended.reason == "failed":
-        rows.append(_note("assistant", "error", exchange.ended.error or BROKEN))
-    facts = stats_line(exchange.stats) if exchange.answer and exchange.stats else ""
-    if exchange.ended.reason == "stopped":
-        facts = " · ".join(filter(None, ["Stopped" if exchange.answer else "Stopped before an answer.", facts]))
-    elif exchange.ended.reason == "length":
-        facts = " · ".join(filter(None, ["Cut at the length limit", facts]))
-    return rows + ([_note("assistant", "facts" if exchange.answer else "unanswered", facts)] if facts else [])
-
-
-def stats_line(stats: Stats) -> str:
-    """The round in numbers, for people: "0.8 s to first word · 24 tokens/s · 1 picture"."""
-    facts = []
-    if stats.ttft_s is not None:
-        facts.append(f"{stats.ttft_s:.1f} s to first word")
-    if stats.tokens_per_s is not None:
-        facts.append(f"{stats.tokens_per_s:.{0 if stats.tokens_per_s >= 10 else 1}f} tokens/s")
-    for number, name in ((stats.images, "picture"), (stats.frames, "video frame")):
-        if number:
-            facts.append(f"{number} {name}" + "s" * (number > 1))
-    return " · ".join(facts)
-
-
-def _row(role: str, text: str) -> dict[str, Any]:
-    # A text block: Gradio strips indentation and newlines from bare strings.
-    return {"role": role, "content": [{"type": "text", "text": text}]}
-
-
-def _note(role: str, kind: str, text: str) -> dict[str, Any]:
-    return _row(role, f'<p class="svl-note svl-{kind}">{html.escape(" ".join(text.split()), quote=False)}</p>')
-
-
-def _file(path: str) -> dict[str, Any]:
-    name = os.path.basename(path)
-    if not os.path.exists(path):  # the cache is emptied after a day; Gradio fails on a path that is gone
-        return _note("user", "notice", f"{name} is not kept any more.")
-    return {"role": "user", "content": [{"path": path, "alt_text": name}]}
-
-
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def create_app(model: Model, processor: Any) -> Any:
+def create_app(model: Model, processor: Any, *, max_chats: int = 200) -> Any:
     """Build the page for a model that is loaded or still loading; returns the `gr.Blocks`.
 
     Launch it with `launch_options()`, where Gradio wants the theme and the style sheet.
+
+    Args:
+        max_chats: conversations kept at once; the least recently used goes first, and its visitor is told.
     """
     import gradio as gr
 
-    sessions = Sessions(model, processor)
+    sessions = Sessions(model, processor, limit=max_chats)
     tabs: dict[str, str] = {}  # Gradio's name of a tab -> session id, to let go of what a closed tab held
 
     def page(chat: Chat) -> dict[Any, Any]:
@@ -246,7 +123,9 @@ def create_app(model: Model, processor: Any) -> Any:
         return {chatbot: [], box: gr.update(value=None, stop_btn=False), hint: _hint(KEYS)}
 
     async def watch():
-        return header(), gr.update(value=banner(), visible=bool(banner())), gr.Timer(active=model.loading is not None)
+        waiting = model.loading is not None  # looked at first: a failure is there before the loading ends
+        text = banner()
+        return header(), gr.update(value=text, visible=bool(text)), gr.Timer(active=waiting)
 
     def closed(request: gr.Request):
         session_id = tabs.pop(request.session_hash, None)
@@ -258,10 +137,11 @@ def create_app(model: Model, processor: Any) -> Any:
         return f"<h1>StreamVL <small>{html.escape(model.name)}</small></h1>{about}"
 
     def banner() -> str:
+        progress = model.loading
         if model.failure:
             return f'<p class="svl-banner svl-failed" role="alert">{html.escape(model.failure)}</p>'
-        waiting = "You can ask already; the answer comes when it is ready."
-        return f'<p class="svl-banner">{html.escape(model.loading)}. {waiting}</p>' if model.loading else ""
+        more = "You can ask already; the answer comes when it is ready."
+        return f'<p class="svl-banner">{html.escape(progress)}. {more}</p>' if progress else ""
 
     with gr.Blocks(
         title="StreamVL", fill_height=True, fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)
@@ -411,6 +291,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         flags = read_flags(argv, os.environ)
+        options = launch_options()  # imports Gradio, seconds that go by twice as slowly once the model loads beside it
         model = LoadingModel(flags.model)
     except InputError as error:
         print(error, file=sys.stderr)
@@ -418,7 +299,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         page = create_app(model, None)
         address = {"server_name": flags.host, "server_port": flags.port}
-        _, url, _ = page.launch(**address, auth=flags.auth, prevent_thread_lock=True, quiet=True, **launch_options())
+        _, url, _ = page.launch(**address, auth=flags.auth, prevent_thread_lock=True, quiet=True, **options)
         print(f"StreamVL is on {url}", flush=True)
         page.block_thread()
     except OSError:

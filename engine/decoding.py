@@ -51,7 +51,10 @@ def decode(
 # Inference mode belongs to the thread: held across a yield, it would leak into the caller.
 @torch.inference_mode()
 def _forward(network: Any, ids: Sequence[int], cache: dict[str, DynamicCache]) -> torch.Tensor:
-    """Run `ids` behind what `cache` (by its argument's name) holds; the last position's logits, float32 on the CPU, shape (vocabulary,)."""
+    """Run `ids` behind what `cache` (by its argument's name) holds.
+
+    Returns the last position's logits: float32 on the CPU, shape (vocabulary,).
+    """
     inputs = torch.tensor([list(ids)], device=network.device)
     output = network(input_ids=inputs, use_cache=True, logits_to_keep=1, **cache)
     return output.logits[0, -1].to("cpu", torch.float32)

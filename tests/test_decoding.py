@@ -151,7 +151,9 @@ def test_the_repetition_penalty_lowers_scores_of_either_sign():
     """Dividing a score below 0 would raise it."""
     settings = GenerationSettings(repetition_penalty=1.3)
     assert Sampler(settings, [0]).pick(torch.tensor([-1.0, -1.1])) == 1
-    assert Sampler(settings, [0]).pick(torch.tensor([1.1, 1.0])) == 1
+    logits = torch.tensor([1.1, 1.0])
+    assert Sampler(settings, [0]).pick(logits) == 1
+    assert torch.equal(logits, torch.tensor([1.1, 1.0])), "the caller's logits are not changed"
 
 
 def test_a_long_prompt_is_read_in_chunks(network, forwards):

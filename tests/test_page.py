@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import app
-from app import Chat, Exchange, read_flags, shown, stats_line
+from app import read_flags
 from engine.errors import InputError
 from engine.models.scripted import ScriptedModel
 from engine.rounds import Round, Stats
 from engine.session import Session
+from transcript import Chat, Exchange, shown, stats_line
 
 ROOT = Path(app.__file__).parent
 
@@ -78,6 +82,15 @@ def test_stopped_before_any_text_the_question_stays():
     round_.status("Reading picture 1 of 1")
     round_.reply.stop()
     assert after(Exchange("Why?"), round_) == [ASKED, note("unanswered", "Stopped before an answer.")]
+
+
+def test_an_empty_answer_is_told():
+    round_ = Round()
+    round_.write("\n")
+    round_.end("finished")
+    assert after(Exchange("Why?"), round_)[-1] == note(
+        "unanswered", "The model had nothing to say. Ask in other words."
+    )
 
 
 @pytest.mark.parametrize("partial", ["", "Becau"])
@@ -158,6 +171,108 @@ def test_the_page_is_built_without_a_warning_and_publishes_no_event():
     assert demo.get_api_info()["named_endpoints"] == {}
     assert options["run_history"] is False and options["share"] is False and options["ssr_mode"] is False
     assert "http" not in "".join(options["theme"]._stylesheets), "the page must open without a network"
+
+
+class Page:
+    """The page's handlers, called as Gradio calls them, for one tab."""
+
+    def __init__(self, model, tab: str = "tab", demo=None, **more) -> None:
+        self.demo = demo or app.create_app(model, None, **more)
+        self.fns = {block_fn.name: block_fn.fn for block_fn in self.demo.fns.values()}
+        self.tab, self.chat, self.updates = tab, None, []
+
+    async def send(self, text: str) -> None:
+        given = await self.fns["send"]({"text": text, "files": []}, self.chat, SimpleNamespace(session_hash=self.tab))
+        self.chat = next((value for value in given.values() if isinstance(value, Chat)), self.chat)
+
+    async def stream(self) -> None:
+        async for update in self.fns["stream"](self.chat):
+            self.updates.append({component.elem_id: value for component, value in update.items()})
+
+    def shown(self) -> str:
+        return str(self.chat.messages())
+
+
+def test_a_fast_model_moves_the_page_about_15_times_a_second():
+    """Each update makes the server compare and the browser render the whole chat."""
+    model = ScriptedModel([[step for _ in range(200) for step in ("a ", 0.003)]])
+    page = Page(model)
+
+    async def talk():
+        await page.send("go")
+        await page.stream()
+
+    start = time.monotonic()
+    asyncio.run(talk())
+    seconds = time.monotonic() - start
+    assert 3 <= len(page.updates) <= 15 * seconds + 2
+    assert page.updates[-1]["svl-box"]["stop_btn"] is False and "a a a" in str(page.updates[-1]["svl-chat"])
+    model.close()
+
+
+@pytest.mark.parametrize("end", ["stop", "new_chat"])
+def test_the_last_update_is_made_after_the_end(end):
+    """Stop and New chat answer on another connection: an older update could come in behind and undo them."""
+    model = ScriptedModel([["one ", *[0.01] * 500]])
+    page = Page(model)
+
+    async def talk():
+        await page.send("go")
+        streaming = asyncio.create_task(page.stream())
+        while not page.chat.exchanges[0].answer:
+            await asyncio.sleep(0.01)
+        await page.fns[end](page.chat)
+        await streaming
+
+    asyncio.run(talk())
+    last = page.updates[-1]
+    assert last["svl-box"]["stop_btn"] is False
+    assert "Stopped" in str(last["svl-chat"]) if end == "stop" else last["svl-chat"] == []
+    model.close()
+
+
+def test_one_reader_shows_both_answers_when_a_question_comes_in_between():
+    model = ScriptedModel([["one ", *[0.01] * 500], ["two ", 0.05, "three"]])
+    page = Page(model)
+
+    async def talk():
+        await page.send("first")
+        streaming = asyncio.create_task(page.stream())
+        while not page.chat.exchanges[0].answer:
+            await asyncio.sleep(0.01)
+        await page.send("second")
+        before = len(page.updates)
+        await page.stream()  # of the second question: leaves it to the first
+        assert len(page.updates) == before + 1 and list(page.updates[-1]) == ["svl-hint"]
+        await streaming
+
+    asyncio.run(talk())
+    assert "two three" in str(page.updates[-1]["svl-chat"]) and page.updates[-1]["svl-box"]["stop_btn"] is False
+    model.close()
+
+
+def test_a_chat_that_was_let_go_is_told_to_its_visitor():
+    model = ScriptedModel()
+    one = Page(model, "one", max_chats=1)
+    two = Page(model, "two", demo=one.demo)
+
+    async def talk():
+        for page in (one, two, one):
+            await page.send("hello")
+            await page.stream()
+
+    asyncio.run(talk())
+    assert one.shown().count(app.FORGOTTEN) == 1 and app.FORGOTTEN not in two.shown()
+    assert [len(messages) for messages in model.seen] == [1, 1, 1]
+    model.close()
+
+
+def test_an_error_of_the_page_is_one_sentence_and_the_traceback_goes_to_the_log(caplog, monkeypatch):
+    page = Page(ScriptedModel())
+    monkeypatch.setattr(app, "Exchange", lambda *_: 1 / 0)
+    given = asyncio.run(page.fns["send"]({"text": "hi", "files": []}, None, SimpleNamespace(session_hash="tab")))
+    assert [app.BROKEN in value for value in given.values()] == [True]
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_flags_beat_variables_and_variables_beat_defaults():

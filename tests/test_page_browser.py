@@ -291,7 +291,7 @@ def test_closing_the_tab_stops_its_answer(served, tabs):
 
 def test_two_visitors_wait_in_line_and_never_see_each_other(served, tabs):
     model, one, two = served[0], tabs(), tabs()
-    model.scripts += [WORDS[:60], ["for two"]]
+    model.scripts += [WORDS[:50], ["for two"]]
     one.ask("I am one")
     one.wait_for_word("word1")
     two.ask("I am two")
