@@ -1,7 +1,7 @@
 """StreamVL's page: what a visitor sees and can click, and the command that serves it.
 
-`create_app` wires the parts of the page to the engine's sessions; `main` reads the flags and serves. What a chat
-looks like is `transcript.py`; nothing here knows how a model works.
+`create_app` wires the parts of the page to the engine's sessions; `main` reads the flags and serves. Which rows a chat
+has is said by `engine/transcript.py`; nothing here knows how a model works.
 """
 
 # No `from __future__ import annotations`: Gradio reads the real types of the handlers, and it is imported late.
@@ -20,7 +20,7 @@ from engine.errors import InputError
 from engine.models.base import Model
 from engine.session import NOTHING
 from engine.sessions import Sessions
-from transcript import Chat, Exchange
+from engine.transcript import Chat, Exchange, Row
 
 log = logging.getLogger("streamvl.page")
 
@@ -64,7 +64,7 @@ def create_app(model: Model, processor: Any, *, max_chats: int = 200) -> Any:
     tabs: dict[str, str] = {}  # Gradio's name of a tab -> session id, to let go of what a closed tab held
 
     def page(chat: Chat) -> dict[Any, Any]:
-        return {chatbot: chat.messages(), box: gr.update(stop_btn=chat.running)}
+        return {chatbot: [chatbot_message(row) for row in chat.rows()], box: gr.update(stop_btn=chat.running)}
 
     async def send(asked: dict | None, chat: Chat | None, request: gr.Request):
         text, files = (asked or {}).get("text") or "", (asked or {}).get("files") or []
@@ -77,7 +77,6 @@ def create_app(model: Model, processor: Any, *, max_chats: int = 200) -> Any:
             for tab in [tab for tab, session_id in tabs.items() if session_id not in sessions]:
                 del tabs[tab]
             tabs[request.session_hash] = chat.session_id
-            session.stop()
             exchange = Exchange(text, tuple(files), session.ask(text, files))
             exchange.notices += [FORGOTTEN] * forgotten
             chat.exchanges.append(exchange)
@@ -193,6 +192,24 @@ def create_app(model: Model, processor: Any, *, max_chats: int = 200) -> Any:
         gr.on([demo.load, timer.tick], watch, None, [head, loading, timer], queue=False, **quiet)
         demo.unload(closed)
     return demo.queue(default_concurrency_limit=None, max_size=1000)
+
+
+def chatbot_message(row: Row) -> dict[str, Any]:
+    """A row as a message of `gr.Chatbot`."""
+    if row.kind == "file" and os.path.exists(row.text):
+        return {"role": row.role, "content": [{"path": row.text, "alt_text": os.path.basename(row.text)}]}
+    if row.kind == "file":  # the cache is emptied after a day; Gradio fails on a path that is gone
+        row = Row(row.role, "notice", f"{os.path.basename(row.text)} is not kept any more.")
+    text = row.text
+    if row.kind == "text" and row.role == "user":
+        text = f'<pre class="svl-asked">{html.escape(text, quote=False)}</pre>'
+    elif row.kind not in ("text", "thinking", "thought"):
+        text = f'<p class="svl-note svl-{row.kind}">{html.escape(" ".join(text.split()), quote=False)}</p>'
+    # A text block: Gradio strips indentation and newlines from bare strings.
+    message = {"role": row.role, "content": [{"type": "text", "text": text}]}
+    if row.kind in ("thinking", "thought"):
+        message["metadata"] = {"title": "Thinking", "status": "pending" if row.kind == "thinking" else "done"}
+    return message
 
 
 def _hint(text: str) -> str:

@@ -26,6 +26,10 @@ class Piece:
     text: str
     markup: bool = False
 
+    def __post_init__(self) -> None:
+        # Half of a surrogate pair, as a broken paste brings it, has no UTF-8 form and stops any tokenizer.
+        object.__setattr__(self, "text", self.text.encode("utf-8", "replace").decode())
+
 
 @dataclass(frozen=True)
 class Turn:

@@ -161,6 +161,7 @@ class Session:
     def _work(
         self, turn: _Turn, settings: GenerationSettings, round_: Round
     ) -> Generator[None, None, Reason]:
+        round_.status("Thinking")
         turn.question = yield from take_in(turn.question, round_)
         return (yield from self.model.answer(self.processor, self._prompt_messages(turn, settings), settings, round_))
 

@@ -1,11 +1,12 @@
 """`open_image`: the only reader of pictures. A file becomes one upright RGB picture, or one plain sentence.
 
 Limits are looked at before anything is decoded, since a file of 20 KB can unfold to a gigabyte. What a file is, is
-decided by its content, never by its name.
+decided by its content, never by its name. Moving pictures are read by `animations.py`; here they are their first frame.
 """
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import warnings
@@ -13,55 +14,74 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..messages import Source
+from .kinds import HEAD_BYTES, kind_of, looks_like
+from .limits import media_limits
+from .right_colours import to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_FILE_BYTES = 50 * 1024 * 1024
-"""Largest picture file that is read."""
-MAX_PIXELS = 64_000_000
-"""Largest picture that is decoded: above any common phone camera's default, and 192 MB as RGB."""
+_FORMATS = {
+    "AVIF", "BMP", "CUR", "DCX", "DDS", "DIB", "GIF", "HEIF", "ICNS", "ICO", "IM", "JPEG", "JPEG2000", "MPO", "PCX",
+    "PNG", "PPM", "PSD", "QOI", "SGI", "SUN", "TGA", "TIFF", "WEBP", "XBM", "XPM",
+}  # fmt: skip
+"""Pillow's readers that are let near a user's file: EPS would start Ghostscript, and the stubs (WMF, MPEG, HDF5, ...)
+open files that they can't decode."""
+_MOVING = ("AVIF", "GIF", "PNG", "WEBP")
 
 
-def source_name(source: Source) -> str:
-    """The name that people know a source by: the file's name, or "picture" for bytes and PIL images."""
+def source_name(source: Source, unnamed: str = "picture") -> str:
+    """The name that people know a source by: the file's name, or `unnamed` for bytes and PIL images."""
     if isinstance(source, (str, os.PathLike)):
         return os.path.basename(os.fspath(source).rstrip("/\\")) or os.fspath(source)
     filename = getattr(source, "filename", "")
-    return os.path.basename(filename) if filename and isinstance(filename, str) else "picture"
+    return os.path.basename(filename) if filename and isinstance(filename, str) else unnamed
 
 
-def read_file(source: Source, name: str, limit: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of a file, or of bytes as they are.
+def checked_path(source: str | os.PathLike, name: str, limit: int) -> str:
+    """The path of a file that is there and has from 1 to `limit` bytes.
 
     Raises:
-        InputError: no such file, a folder, empty, unreadable, above `limit` bytes, or a web address.
+        InputError: no such file, a folder, empty, above `limit` bytes, or a web address.
     """
+    path = os.fspath(source)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if path.startswith(("http://", "https://", "ftp://", "data:")):
+        shown = name if len(name) <= 60 else name[:60] + "..."
+        raise InputError(f"{shown} is a web address, and those are not opened here. Save the file and add it.")
+    try:
+        if os.path.isdir(path):
+            raise InputError(f"{name} is a folder. Add the files inside it.")
+        if not os.path.isfile(path):  # pipes and devices too: reading them may never end
+            raise FileNotFoundError
+        size = os.path.getsize(path)
+    except (FileNotFoundError, ValueError):  # ValueError: a NUL character in the path
+        raise InputError(f"{name} is not there any more. Add it again.") from None
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    _check_size(name, size, limit)
+    return path
+
+
+def read_file(source: Source, name: str, limit: int | None = None) -> bytes:
+    """The bytes of a file, or of bytes as they are; `limit` is in bytes, by default the one for pictures.
+
+    Raises:
+        InputError: as `checked_path`, or the file can't be read.
+    """
+    limit = limit or media_limits().picture_bytes
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
     elif isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
-        if path.startswith(("http://", "https://", "ftp://", "data:")):
-            raise InputError(f"{name} is a web address, and those are not opened here. Save the file and add it.")
-        if os.path.isdir(path):
-            raise InputError(f"{name} is a folder. Add the pictures inside it.")
         try:
-            if not os.path.isfile(path):
-                raise FileNotFoundError
-            if os.path.getsize(path) > limit:
-                raise InputError(_too_large(name, os.path.getsize(path), limit))
-            with open(path, "rb") as file:
+            with open(checked_path(source, name, limit), "rb") as file:
                 data = file.read(limit + 1)
-        except (FileNotFoundError, ValueError):  # ValueError: a NUL character in the path
-            raise InputError(f"{name} is not there any more. Add it again.") from None
         except OSError as error:
-            raise InputError(f"{name} can't be read ({error.strerror}). Check the file and add it again.") from None
+            raise _unreadable(name, error) from None
     else:
         raise InputError(f"{name} is a {type(source).__name__}; give a path, bytes or a PIL image.")
-    if not data:
-        raise InputError(f"{name} is empty (0 bytes). Save it again and add it once more.")
-    if len(data) > limit:
-        raise InputError(_too_large(name, len(data), limit))
+    _check_size(name, len(data), limit)
     return data
 
 
@@ -69,108 +89,108 @@ def open_image(source: Source, name: str | None = None) -> Image:
     """Open a picture: RGB, upright by its EXIF tag, transparent parts over white.
 
     Args:
-        source: a path, the bytes of a file, or a PIL image (which is not changed).
+        source: a path, the bytes of a file, or a PIL image (which is not changed). Of a moving picture it is the
+            first frame; of a PIL image the frame that it stands at, which is the first unless you moved it.
         name: what to call it in an error; the file's own name by default.
 
     Raises:
-        InputError: the file is missing, empty, a folder, no picture, broken, or above `MAX_FILE_BYTES` or
-            `MAX_PIXELS`; the text names the file and says what to do.
+        InputError: the file is missing, empty, a folder, no picture, broken, or above the `picture_bytes` or `pixels`
+            of `MediaLimits`; the text names the file and says what to do.
     """
-    from PIL import Image, UnidentifiedImageError
+    return read_image(source, name)[0]
 
+
+def read_image(source: Source, name: str | None = None) -> tuple[Image, tuple[str, ...]]:
+    """`open_image`, with sentences for the user about what was left out: further frames, further pages."""
     name = name or source_name(source)
-    if isinstance(source, Image.Image):
-        picture = source
-    else:
-        data = read_file(source, name)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # our own limit is below Pillow's warning
-                picture = Image.open(io.BytesIO(data))
-        except Image.DecompressionBombError:
-            raise InputError(_too_many_pixels(name)) from None
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
-            raise InputError(f"{name} is not a picture that can be read{_guess(data)}."
-                             " Save it as PNG or JPEG and add it again.") from None
-    width, height = picture.size
-    if width * height > MAX_PIXELS:
-        raise InputError(_too_many_pixels(name, width, height))
-    if not width or not height:
-        raise InputError(f"{name} has no pixels ({width} x {height}). Save it again and add it once more.")
+    picture = lazily_opened(source, name)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _to_rgb(_upright(picture))
+        return to_rgb(picture), _left_out(picture, name)
     except MemoryError:
-        raise
+        raise InputError(f"{name} needs more memory than there is. Make it smaller and add it again.") from None
     except Exception as error:  # each of Pillow's decoders has its own way to say that a file is broken
         raise InputError(f"{name} is damaged or cut off ({type(error).__name__})."
                          " Save or copy it again and add it once more.") from None
 
 
-def _upright(picture: Image) -> Image:
-    from PIL import ImageOps
+def lazily_opened(source: Source, name: str) -> Image:
+    """A PIL image that is within the limits and not decoded yet.
 
-    picture.load()
+    Raises:
+        InputError: as `open_image`, but for damage that only decoding shows.
+    """
+    from PIL import Image
+
+    if isinstance(source, Image.Image):
+        picture = source
+    else:
+        data = read_file(source, name)
+        try:
+            picture = Image.open(io.BytesIO(data), formats=_formats())
+        except Image.DecompressionBombError:
+            raise InputError(_too_many_pixels(name)) from None
+        except Exception:  # not only UnidentifiedImageError: mutated headers find many ways
+            raise InputError(_no_picture(name, data[:HEAD_BYTES])) from None
+    width, height = picture.size
+    if width * height > media_limits().pixels:
+        raise InputError(_too_many_pixels(name, width, height))
+    if width < 1 or height < 1:
+        raise InputError(f"{name} has no pixels ({width} x {height}). Save it again and add it once more.")
+    return picture
+
+
+@functools.cache
+def _formats() -> tuple[str, ...]:
+    from PIL import Image
+
     try:
-        return ImageOps.exif_transpose(picture)
-    except Exception:  # a broken EXIF block says nothing about the picture itself
-        return picture
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+    except ImportError:  # it has no wheels for some machines; the sentence for HEIC says what to do
+        pass
+    Image.init()
+    # Pillow warns above its own limit; ours is lower, and looked at before anything is decoded.
+    warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+    return tuple(sorted(_FORMATS & set(Image.OPEN)))
 
 
-def _to_rgb(picture: Image) -> Image:
-    from PIL import Image
-
-    if picture.mode.startswith("I;16"):
-        picture = picture.convert("I")
-    if picture.mode in ("I", "F"):
-        picture = _to_eight_bits(picture)
-    if picture.mode == "LAB":
-        from PIL import ImageCms
-
-        to_rgb = ImageCms.buildTransform(ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB"), "LAB", "RGB")
-        picture = ImageCms.applyTransform(picture, to_rgb)
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        white = Image.new("RGBA", picture.size, "white")
-        return Image.alpha_composite(white, picture).convert("RGB")
-    # A new object also when the mode fits: callers may keep or change it without touching the source.
-    return picture.convert("RGB") if picture.mode != "RGB" else picture.copy()
+def moves(picture: Image) -> bool:
+    """Whether a picture has frames that follow each other in time (and not pages, layers or a second lens)."""
+    return picture.format in _MOVING and bool(getattr(picture, "is_animated", False))
 
 
-def _to_eight_bits(picture: Image) -> Image:
-    """Scale 16-bit, 32-bit and float grey to 0..255 by the range that the values lie in."""
-    import numpy as np
-    from PIL import Image
-
-    values = np.nan_to_num(np.asarray(picture, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    low, high = float(values.min()), float(values.max())
-    if picture.mode == "I" and low >= 0 and high <= 65535:
-        low, high = 0.0, 255.0 if high <= 255 else 65535.0
-    elif low >= 0 and high <= 255:
-        low, high = 0.0, 1.0 if high <= 1 else 255.0
-    scaled = (values - low) * (255.0 / (high - low)) if high > low else values * 0
-    return Image.fromarray(scaled.round().clip(0, 255).astype(np.uint8))
+def _left_out(picture: Image, name: str) -> tuple[str, ...]:
+    if moves(picture):
+        return (f"{name} moves; only its first frame is looked at.",)
+    if picture.format == "TIFF" and getattr(picture, "is_animated", False):
+        return (f"{name} has more than one page; only the first is looked at.",)
+    return ()
 
 
-def _guess(data: bytes) -> str:
-    """What the file looks like instead, in brackets, where the first bytes tell."""
-    head = data[:512].lstrip().lower()
-    if b"<svg" in head:
-        return " (it looks like an SVG drawing)"
-    if data[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftypmsf1", b"ftyphevc"):
-        return " (it looks like an HEIC photo)"
-    if data[:5] == b"%PDF-":
-        return " (it looks like a PDF)"
-    if b"\0" not in data[:512]:
-        return " (it looks like text)"
-    return ""
+def _check_size(name: str, size: int, limit: int) -> None:
+    if not size:
+        raise InputError(f"{name} is empty (0 bytes). Save it again and add it once more.")
+    if size > limit:
+        shown = [f"{bytes_ / 2**20:.3g}" if bytes_ < 2**20 else f"{bytes_ / 2**20:.0f}" for bytes_ in (size, limit)]
+        raise InputError(f"{name} has {shown[0]} MB; the limit is {shown[1]} MB. Make it smaller and add it again.")
 
 
-def _too_large(name: str, size: int, limit: int) -> str:
-    return f"{name} has {size / 2**20:.0f} MB; the limit is {limit / 2**20:.0f} MB. Make it smaller and add it again."
+def _unreadable(name: str, error: OSError) -> InputError:
+    return InputError(f"{name} can't be read ({error.strerror}). Check the file and add it again.")
+
+
+def _no_picture(name: str, head: bytes) -> str:
+    if kind_of(head) == "video":
+        return f"{name} is a video, not a picture. Add it as a video."
+    if head[4:8] == b"ftyp" and head[8:11] != b"avi" and "HEIF" not in _formats():
+        return (f"{name} is an HEIC photo, and pillow-heif is not installed. Install it (pip install pillow-heif)"
+                " or save the photo as JPEG.")
+    if kind_of(head) == "picture":
+        return f"{name} is damaged or cut off. Save or copy it again and add it once more."
+    return f"{name} is not a picture that can be read{looks_like(head)}. Save it as PNG or JPEG and add it again."
 
 
 def _too_many_pixels(name: str, width: int = 0, height: int = 0) -> str:
     size = f"has {width} x {height} pixels" if width else "has far too many pixels"
-    return f"{name} {size}; the limit is {MAX_PIXELS / 1e6:.0f} million. Make it smaller and add it again."
+    return f"{name} {size}; the limit is {media_limits().pixels / 1e6:g} million. Make it smaller and add it again."

@@ -1,12 +1,14 @@
 """Files of a question are taken in once: named, told apart by content, read and checked.
 
 A file that can't be used is told in a sentence and left out; the rest of the question goes on. After this the parts
-of a message are known to be good and carry the hash of their content.
+of a message are known to be good and carry the hash of their content. Frames of a video are sampled later, by who
+builds the prompt and knows its `MediaSettings`; here one frame shows that it can be read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 import os
 from collections.abc import Generator
 from dataclasses import replace
@@ -14,28 +16,40 @@ from dataclasses import replace
 from ..errors import InputError
 from ..messages import ImagePart, MediaPart, Message, Source, TextPart, VideoPart
 from ..rounds import Round
-from .images import open_image, read_file, source_name
-from .videos import sample_frames
+from .images import read_file, read_image, source_name
+from .kinds import HEAD_BYTES, kind_of
+from .limits import media_limits
+from .videos import sample_steps
 
-MAX_FILES = 20
-"""Most files in one question."""
+HASH_STEP = 64 * 2**20
+"""Bytes of a video that are hashed between two looks at the stop flag."""
 
 
 def media_part(source: Source) -> MediaPart:
-    """A part for a file: a video or a picture, told by its first bytes. Nothing is checked yet."""
-    kind = VideoPart if _is_video(_head(source)) else ImagePart
-    return kind(source, source_name(source))
+    """A part for a file that a user attached: a video or a picture, told by its first bytes. Nothing is checked yet.
+
+    A GIF, WebP, PNG or AVIF that moves is a picture here, since that is what people mean by such a file nearly
+    always: its first frame is looked at, and the user is told. As a `VideoPart` all of it is looked at. Bytes that fit
+    no kind are called a video or a picture after their name, only so that the sentence about them fits.
+    """
+    name = source_name(source)
+    kind = kind_of(_head(source))
+    if kind is None and (mimetypes.guess_type(name.lower())[0] or "").startswith("video/"):
+        kind = "video"
+    return VideoPart(source, name) if kind == "video" else ImagePart(source, name)
 
 
 def take_in(message: Message, round_: Round) -> Generator[None, None, Message]:
-    """Read and check the media of a message, a step a file; returns the message with the good ones.
+    """Read and check the media of a message in steps; returns the message with the good ones.
+
+    What is left out of a picture is told at once; notices about a video come with its frames.
 
     Raises:
-        InputError: none of several files, or the only one, can be used, or there are more than `MAX_FILES`.
+        InputError: none of several files, or the only one, can be used, or there are more than `MediaLimits.files`.
     """
-    media = message.media
-    if len(media) > MAX_FILES:
-        raise InputError(f"{len(media)} files are too many for one question; the limit is {MAX_FILES}. Remove some.")
+    media, limit = message.media, media_limits().files
+    if len(media) > limit:
+        raise InputError(f"{len(media)} files are too many for one question; the limit is {limit}. Remove some.")
     faults: list[str] = []
     parts = []
     for part in message.parts:
@@ -46,7 +60,7 @@ def take_in(message: Message, round_: Round) -> Generator[None, None, Message]:
             round_.status(f"Opening {part.name}")
             yield
             try:
-                part = _checked(part)
+                part = yield from _checked(part, round_)
             except InputError as error:
                 faults.append(str(error))
                 continue
@@ -58,34 +72,45 @@ def take_in(message: Message, round_: Round) -> Generator[None, None, Message]:
     return replace(message, parts=tuple(parts))
 
 
-def _checked(part: MediaPart) -> MediaPart:
+def _checked(part: MediaPart, round_: Round) -> Generator[None, None, MediaPart]:
     if isinstance(part, VideoPart):
-        sample_frames(part.source)
-        return replace(part, digest=hashlib.sha256(read_file(part.source, part.name)).hexdigest())
-    picture = open_image(part.source, part.name)
-    if isinstance(part.source, (str, os.PathLike, bytes)):
-        content = read_file(part.source, part.name)
-    else:
-        content = repr(picture.size).encode() + picture.tobytes()
+        first = yield from sample_steps(part.source, max_frames=1, name=part.name)
+        if isinstance(part.source, (str, os.PathLike, bytes)):
+            return replace(part, digest=(yield from _video_digest(part)))
+        content = repr((first.seconds, first.images[0].size)).encode() + first.images[0].tobytes()
+        return replace(part, digest=hashlib.sha256(content).hexdigest())
+    source = part.source
+    if isinstance(source, (str, os.PathLike)):
+        source = read_file(source, part.name)
+    picture, notices = read_image(source, part.name)
+    for notice in notices:
+        round_.status(notice, notice=True)
+    content = source if isinstance(source, bytes) else repr(picture.size).encode() + picture.tobytes()
     return replace(part, digest=hashlib.sha256(content).hexdigest())
+
+
+def _video_digest(part: VideoPart) -> Generator[None, None, str]:
+    digest = hashlib.sha256()
+    if isinstance(part.source, bytes):
+        digest.update(part.source)
+        return digest.hexdigest()
+    try:
+        with open(part.source, "rb") as file:
+            while piece := file.read(HASH_STEP):
+                digest.update(piece)
+                yield
+    except OSError as error:
+        raise InputError(f"{part.name} can't be read ({error.strerror}). Check the file and add it again.") from None
+    return digest.hexdigest()
 
 
 def _head(source: Source) -> bytes:
     if not isinstance(source, (str, os.PathLike)):
-        return source[:64] if isinstance(source, bytes) else b""
+        return bytes(source[:HEAD_BYTES]) if isinstance(source, (bytes, bytearray, memoryview)) else b""
     try:
+        if not os.path.isfile(source):  # opening a pipe would wait for its other end
+            return b""
         with open(source, "rb") as file:
-            return file.read(64)
+            return file.read(HEAD_BYTES)
     except (OSError, ValueError):
         return b""
-
-
-def _is_video(head: bytes) -> bool:
-    if head[4:8] == b"ftyp":
-        return head[8:11] not in (b"hei", b"hev", b"avi", b"mif", b"msf")  # heic, avif: pictures in the same box
-    return (
-        head[:4] == b"\x1aE\xdf\xa3"  # Matroska and WebM
-        or (head[:4] == b"RIFF" and head[8:12] == b"AVI ")
-        or head[4:8] in (b"moov", b"mdat", b"wide")  # old QuickTime
-        or head[:3] == b"FLV"
-    )

@@ -44,26 +44,35 @@ def load_model(
         InputError: the name is not known, or a setting doesn't fit the model.
         EngineUnreachable: the model can't be fetched or loaded.
     """
-    if name != "pocket":
-        raise InputError(f"The model {name!r} is not known. This version runs only pocket; use --model pocket.")
-    unused = {
+    settings = {
+        "dtype": dtype,
         "quantization": quantization,
         "device_map": device_map,
         "attn_implementation": attn_implementation,
         "max_memory": max_memory,
-        "trust_remote_code": trust_remote_code or None,
+        "trust_remote_code": trust_remote_code,
         "draft_model": draft_model,
     }
-    for setting, value in unused.items():
-        if value is not None:
-            raise InputError(f"{setting} is {value!r}, but pocket is small and has no such setting. Leave it out.")
-    kind = None if dtype is None else str(dtype).removeprefix("torch.")
-    if kind not in (None, *DTYPES):
-        raise InputError(f"dtype is {kind!r}; it must be one of {', '.join(DTYPES)}.")
-
+    _check(name, settings)
     from .pocket.model import load_pocket
 
-    return load_pocket(kind, progress or (lambda sentence: None))
+    return load_pocket(_dtype_name(dtype), progress or (lambda sentence: None))
+
+
+def _check(name: str, settings: dict[str, Any]) -> None:
+    """Refuse what can be refused without loading anything."""
+    if name != "pocket":
+        raise InputError(f"The model {name!r} is not known. This version runs only pocket; use --model pocket.")
+    for setting, value in settings.items():
+        if setting == "dtype":
+            if value is not None and _dtype_name(value) not in DTYPES:
+                raise InputError(f"dtype is {value!r}; it must be one of {', '.join(DTYPES)}.")
+        elif value:
+            raise InputError(f"{setting} is {value!r}, but pocket is small and has no such setting. Leave it out.")
+
+
+def _dtype_name(dtype: Any) -> str | None:
+    return None if dtype is None else str(dtype).removeprefix("torch.")
 
 
 class LoadingModel(Model):
@@ -71,12 +80,16 @@ class LoadingModel(Model):
 
     Args: as `load_model`.
 
+    Raises:
+        InputError: at once, for a name or a setting that can't be right.
+
     Attributes:
         loading: a sentence about the progress, or None once the model is ready or has failed.
         failure: why the model could not be loaded, or None.
     """
 
     def __init__(self, name: str, **settings: Any) -> None:
+        _check(name, settings)
         self.name = name
         self.loading = f"Loading {name}"
         self._loaded: tuple[Model, Any] | None = None

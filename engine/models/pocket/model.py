@@ -126,7 +126,7 @@ class PocketProcessor:
             else:
                 seen.append(notes[part.digest])
                 texts.append(picture_text(seen[-1], len(seen), total))
-        texts.append(suffix(message.text, seen, questions))
+        texts.append(suffix(message.text, seen, questions, new=len(message.media)))
         questions.append(message.text)
         return Turn("user", (Piece("\n\n".join(text for text in texts if text)),))
 

@@ -148,8 +148,8 @@ class Notes:
 
 
 def describe_thing(thing: Thing) -> str:
-    """"cat (Egyptian cat)", "dog (on the left)"."""
-    more = [" or ".join(thing.fine)] if thing.fine else []
+    """"cat (maybe Egyptian cat)", "dog (at the left)"."""
+    more = ["maybe " + " or ".join(thing.fine)] if thing.fine else []
     if thing.place:
         more.append("in the middle" if thing.place == "middle" else f"at the {thing.place}")
     return f"{thing.name} ({', '.join(more)})" if more else thing.name

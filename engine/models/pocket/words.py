@@ -80,7 +80,7 @@ class WordReader:
             read = self._ocr.recognize_txt([_straighten(pixels, box) for box in batch])
             for box, text, score in zip(batch, read.txts, read.scores):
                 text = " ".join(str(text).split())
-                if text and score >= LEAST_SCORE:
+                if score >= LEAST_SCORE and any(letter.isalnum() for letter in text):
                     (left, top), (right, bottom) = box.min(axis=0), box.max(axis=0)
                     words.append(Word(text, float(left), float(top), float(right), float(bottom), float(score)))
             done += size

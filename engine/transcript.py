@@ -1,21 +1,19 @@
-"""A chat as it is shown: a round's events become rows of `gr.Chatbot`.
+"""A chat as it is shown: a round's events become rows, whatever then draws them.
 
-Pure values in, pure values out; it knows neither Gradio nor the engine's threads. What is not the text of a question
-or an answer (what happens now, notices, errors, numbers) gets a row of its own, so that it is never copied with a
-text, and never becomes history: that is the session's, on the server.
+Pure values in, pure values out. What is not the text of a question or an answer (what happens now, notices, errors,
+numbers) gets a row of its own, so that it is never copied with a text, and never becomes history: that is the
+session's, on the server.
 """
 
 from __future__ import annotations
 
-import html
-import os
 import queue
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
-from engine.rounds import Event, Reply, RoundEnded, Stats, Status, Text, Thinking
-from engine.sessions import new_session_id
+from .rounds import Event, Reply, RoundEnded, Stats, Status, Text, Thinking
+from .sessions import new_session_id
 
 MARKS = {"stopped": "Stopped", "length": "Cut at the length limit"}
 UNANSWERED = {
@@ -23,6 +21,15 @@ UNANSWERED = {
     "length": "Cut at the length limit before any text.",
     "finished": "The model had nothing to say. Ask in other words.",
 }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is shown: whose it is, what it is, and its text (for a file: its path)."""
+
+    role: Literal["user", "assistant"]
+    kind: Literal["file", "text", "notice", "thinking", "thought", "status", "error", "unanswered", "facts"]
+    text: str
 
 
 @dataclass
@@ -67,8 +74,8 @@ class Chat:
 
     @property
     def running(self) -> bool:
-        """True until the end of the last answer was read."""
-        return bool(self.exchanges) and self.exchanges[-1].ended is None
+        """True until the end of every answer was read."""
+        return any(exchange.ended is None for exchange in self.exchanges)
 
     def read(self) -> bool:
         """Take in all events that have arrived; returns whether there were any."""
@@ -84,38 +91,38 @@ class Chat:
 
     def stop(self) -> None:
         """Stop the answer that runs, if one does, and read its end."""
-        for exchange in self.exchanges[-1:]:
-            if exchange.reply is not None:
+        for exchange in self.exchanges:
+            if exchange.reply is not None and exchange.ended is None:
                 exchange.reply.stop()
         self.read()
 
-    def messages(self) -> list[dict[str, Any]]:
-        """Everything that is shown, in order, for `gr.Chatbot`."""
-        return [message for exchange in self.exchanges for message in shown(exchange)]
+    def rows(self) -> list[Row]:
+        """Everything that is shown, in order."""
+        return [row for exchange in self.exchanges for row in rows(exchange)]
 
 
-def shown(exchange: Exchange) -> list[dict[str, Any]]:
-    """A question and its answer as messages of `gr.Chatbot`: small rows, so that notes never mix with the text."""
-    rows = [_file(path) for path in exchange.files]
+def rows(exchange: Exchange) -> list[Row]:
+    """A question and what came of it, row by row."""
+    shown = [Row("user", "file", path) for path in exchange.files]
     if exchange.text.strip():
-        rows.append(_row("user", f'<pre class="svl-asked">{html.escape(exchange.text, quote=False)}</pre>'))
-    rows += [_note("user", "notice", notice) for notice in exchange.notices]
+        shown.append(Row("user", "text", exchange.text))
+    shown += [Row("user", "notice", notice) for notice in exchange.notices]
     if exchange.thinking:
-        state = "done" if exchange.answer or exchange.ended else "pending"
-        rows.append(_row("assistant", exchange.thinking) | {"metadata": {"title": "Thinking", "status": state}})
+        over = bool(exchange.answer or exchange.ended)
+        shown.append(Row("assistant", "thought" if over else "thinking", exchange.thinking))
     if exchange.answer:
-        rows.append(_row("assistant", exchange.answer))
+        shown.append(Row("assistant", "text", exchange.answer))
     if exchange.ended is None:
-        return rows + ([_note("assistant", "status", exchange.status)] if exchange.status else [])
+        return shown + ([Row("assistant", "status", exchange.status)] if exchange.status else [])
     reason, answered = exchange.ended.reason, bool(exchange.answer.strip())
     if reason == "failed":
-        rows.append(_note("assistant", "error", exchange.ended.error or "The model failed on this question. Ask again."))
+        shown.append(Row("assistant", "error", exchange.ended.error or "The model failed. Ask again."))
     elif not answered:
-        rows.append(_note("assistant", "unanswered", UNANSWERED[reason]))
+        shown.append(Row("assistant", "unanswered", UNANSWERED[reason]))
     if answered:
         facts = [MARKS.get(reason), stats_line(exchange.stats or Stats())]
-        rows.append(_note("assistant", "facts", " · ".join(filter(None, facts))))
-    return rows
+        shown.append(Row("assistant", "facts", " · ".join(filter(None, facts))))
+    return shown
 
 
 def stats_line(stats: Stats) -> str:
@@ -129,19 +136,3 @@ def stats_line(stats: Stats) -> str:
         if number:
             facts.append(f"{number} {name}" + "s" * (number > 1))
     return " · ".join(facts)
-
-
-def _row(role: str, text: str) -> dict[str, Any]:
-    # A text block: Gradio strips indentation and newlines from bare strings.
-    return {"role": role, "content": [{"type": "text", "text": text}]}
-
-
-def _note(role: str, kind: str, text: str) -> dict[str, Any]:
-    return _row(role, f'<p class="svl-note svl-{kind}">{html.escape(" ".join(text.split()), quote=False)}</p>')
-
-
-def _file(path: str) -> dict[str, Any]:
-    name = os.path.basename(path)
-    if not os.path.exists(path):  # the cache is emptied after a day; Gradio fails on a path that is gone
-        return _note("user", "notice", f"{name} is not kept any more.")
-    return {"role": "user", "content": [{"path": path, "alt_text": name}]}
