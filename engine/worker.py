@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 
 from .errors import EngineError
 from .rounds import Reason, Round
@@ -20,6 +21,14 @@ from .rounds import Reason, Round
 log = logging.getLogger(__name__)
 
 Work = Callable[[], Generator[None, None, Reason]]
+
+
+@dataclass
+class _Job:
+    round_: Round
+    work: Work
+    place: int = 0
+    """In the line, as the user was last told."""
 
 
 class Worker:
@@ -33,7 +42,7 @@ class Worker:
     def __init__(self, name: str, stall_s: float = 120.0) -> None:
         self.name = name
         self.stall_s = stall_s
-        self._line: deque[tuple[Round, Work]] = deque()
+        self._line: deque[_Job] = deque()
         self._current: Round | None = None
         self._stuck = False
         self._closed = False
@@ -50,7 +59,7 @@ class Worker:
             elif self._stuck:
                 round_.end("failed", "The model hangs on an earlier question. Restart the program and ask again.")
             else:
-                self._line.append((round_, work))
+                self._line.append(_Job(round_, work))
                 if self._current is not None:
                     self._tell_places()
                 self._changed.notify_all()
@@ -59,7 +68,7 @@ class Worker:
         """Stop every round and end the thread; waits up to a second for the step that runs."""
         with self._changed:
             self._closed = True
-            rounds = [round_ for round_, _ in self._line]
+            rounds = [job.round_ for job in self._line]
             if self._current is not None:
                 rounds.append(self._current)
             self._line.clear()
@@ -70,9 +79,11 @@ class Worker:
             self._thread.join(timeout=1.0)
 
     def _tell_places(self) -> None:
-        waiting = [round_ for round_, _ in self._line if not round_.cancelled]
-        for place, round_ in enumerate(waiting, start=1):
-            round_.status(f"Number {place} in line")
+        waiting = [job for job in self._line if not job.round_.cancelled]
+        for place, job in enumerate(waiting, start=1):
+            if job.place != place:
+                job.place = place
+                job.round_.status(f"Number {place} in line")
 
     def _serve(self) -> None:
         while True:
@@ -81,12 +92,12 @@ class Worker:
                     self._changed.wait()
                 if self._closed:
                     return
-                round_, work = self._line.popleft()
-                self._current = round_
+                job = self._line.popleft()
+                self._current = round_ = job.round_
                 self._tell_places()
             round_.touch()
             try:
-                self._run(round_, work)
+                self._run(round_, job.work)
             finally:
                 with self._changed:
                     self._current = None
