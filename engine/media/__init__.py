@@ -1,6 +1,8 @@
 """A file becomes upright RGB pictures, here and nowhere else."""
 
+from .frames import Frames
 from .images import open_image
-from .videos import sample_frames
+from .limits import MediaLimits, media_limits, set_media_limits
+from .videos import sample_frames, sample_steps
 
-__all__ = ["open_image", "sample_frames"]
+__all__ = ["Frames", "MediaLimits", "media_limits", "open_image", "sample_frames", "sample_steps", "set_media_limits"]

@@ -6,6 +6,7 @@ limit, so the deadline is looked at between frames and no child process is neede
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..messages import Source
-from .images import lazily_opened, moves
+from .frames import Frames
+from .images import broken_picture, lazily_opened, moves
 from .limits import media_limits
 from .right_colours import to_rgb
 from .sampling import frames_on_screen, sample_times
@@ -22,8 +24,6 @@ from .video_notices import clock, shrunk, thinned, too_slow
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-    from .videos import Frames
 
 UNTIMED = 0.1
 """Seconds that a frame without a time of its own is shown, as browsers do."""
@@ -42,15 +42,20 @@ def animation_steps(source: Source, name: str, span: tuple, deadline: float) -> 
     picture = lazily_opened(source, name)
     stood = picture.tell()
     try:
-        return (yield from _sampled(picture, name, span, deadline))
+        return (yield from _sampled(source, picture, name, span, deadline))
+    except InputError:
+        raise
+    except Exception as error:  # each of Pillow's decoders has its own way to say that a file is broken
+        raise broken_picture(name, error) from None
     finally:
         if picture is source:
-            picture.seek(stood)
+            with contextlib.suppress(Exception):  # of a broken one
+                _go_to(picture, stood)
 
 
-def _sampled(picture: Image, name: str, span: tuple, deadline: float) -> Generator[None, None, Frames]:
-    from .videos import Frames
-
+def _sampled(
+    source: Source, picture: Image, name: str, span: tuple, deadline: float
+) -> Generator[None, None, Frames]:
     start, end, fps, min_frames, max_frames = span
     times, seconds, ending = yield from _times(picture, deadline)
     if not times:
@@ -62,10 +67,11 @@ def _sampled(picture: Image, name: str, span: tuple, deadline: float) -> Generat
     moments = sample_times(start, end, fps, min_frames, max_frames)
     wanted = frames_on_screen(times, moments)
     images: list[Image] = []
+    picture = lazily_opened(source, name)  # again: a broken frame leaves Pillow's reader in a broken state
     for index in wanted:
         if time.monotonic() > deadline and images:
             break
-        picture.seek(index)
+        _go_to(picture, index)
         frame = to_rgb(picture)
         images.append(_fitting(frame, len(wanted)))
         yield
@@ -96,11 +102,11 @@ def _times(picture: Image, deadline: float) -> Generator[None, None, tuple[list[
         if index and not moves(picture):
             break
         try:
-            picture.seek(index)
+            _go_to(picture, index)
             picture.load()
         except EOFError:
             return times, seconds, "whole" if promised in (None, index) else "cut"
-        except Exception:  # each of Pillow's decoders has its own way to say that a file is broken
+        except Exception:
             return times, seconds, "cut"
         times.append(seconds)
         shown = picture.info.get("duration")
@@ -109,6 +115,15 @@ def _times(picture: Image, deadline: float) -> Generator[None, None, tuple[list[
         if time.monotonic() > deadline - media_limits().video_seconds / 2:
             return times, seconds, "slow"
     return times, seconds, "whole"
+
+
+def _go_to(picture: Image, index: int) -> None:
+    png = getattr(picture, "png", None)
+    if png is not None and index < picture.tell():
+        png.queue = []  # Pillow 12.3 keeps the chunk after the current frame when it rewinds, and then fails
+    picture.seek(index)
+    if picture.width * picture.height > media_limits().pixels:  # a frame of a GIF can enlarge the picture
+        raise ValueError("too many pixels")
 
 
 def _fitting(picture: Image, count: int) -> Image:

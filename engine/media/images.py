@@ -47,7 +47,7 @@ def checked_path(source: str | os.PathLike, name: str, limit: int) -> str:
     path = os.fspath(source)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    if path.startswith(("http://", "https://", "ftp://", "data:")):
+    if path.lower().startswith(("http://", "https://", "ftp://", "data:")):
         shown = name if len(name) <= 60 else name[:60] + "..."
         raise InputError(f"{shown} is a web address, and those are not opened here. Save the file and add it.")
     try:
@@ -106,11 +106,16 @@ def read_image(source: Source, name: str | None = None) -> tuple[Image, tuple[st
     picture = lazily_opened(source, name)
     try:
         return to_rgb(picture), _left_out(picture, name)
-    except MemoryError:
-        raise InputError(f"{name} needs more memory than there is. Make it smaller and add it again.") from None
     except Exception as error:  # each of Pillow's decoders has its own way to say that a file is broken
-        raise InputError(f"{name} is damaged or cut off ({type(error).__name__})."
-                         " Save or copy it again and add it once more.") from None
+        raise broken_picture(name, error) from None
+
+
+def broken_picture(name: str, error: Exception) -> InputError:
+    """The sentence for whatever a decoder raised."""
+    if isinstance(error, MemoryError):
+        return InputError(f"{name} needs more memory than there is. Make it smaller and add it again.")
+    return InputError(f"{name} is damaged or cut off ({type(error).__name__})."
+                      " Save or copy it again and add it once more.")  # fmt: skip
 
 
 def lazily_opened(source: Source, name: str) -> Image:
@@ -157,13 +162,20 @@ def _formats() -> tuple[str, ...]:
 
 def moves(picture: Image) -> bool:
     """Whether a picture has frames that follow each other in time (and not pages, layers or a second lens)."""
-    return picture.format in _MOVING and bool(getattr(picture, "is_animated", False))
+    return picture.format in _MOVING and _goes_on(picture)
+
+
+def _goes_on(picture: Image) -> bool:
+    try:
+        return bool(getattr(picture, "is_animated", False))
+    except Exception:  # Pillow looks into the second frame, which may be broken while the first is good
+        return False
 
 
 def _left_out(picture: Image, name: str) -> tuple[str, ...]:
     if moves(picture):
         return (f"{name} moves; only its first frame is looked at.",)
-    if picture.format == "TIFF" and getattr(picture, "is_animated", False):
+    if picture.format == "TIFF" and _goes_on(picture):
         return (f"{name} has more than one page; only the first is looked at.",)
     return ()
 

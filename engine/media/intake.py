@@ -74,13 +74,10 @@ def take_in(message: Message, round_: Round) -> Generator[None, None, Message]:
 
 def _checked(part: MediaPart, round_: Round) -> Generator[None, None, MediaPart]:
     if isinstance(part, VideoPart):
-        first = yield from sample_steps(part.source, max_frames=1, name=part.name)
-        if isinstance(part.source, (str, os.PathLike, bytes)):
-            return replace(part, digest=(yield from _video_digest(part)))
-        content = repr((first.seconds, first.images[0].size)).encode() + first.images[0].tobytes()
-        return replace(part, digest=hashlib.sha256(content).hexdigest())
+        yield from sample_steps(part.source, max_frames=1, name=part.name)
+        return replace(part, digest=(yield from _video_digest(part)))
     source = part.source
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
         source = read_file(source, part.name)
     picture, notices = read_image(source, part.name)
     for notice in notices:
@@ -91,8 +88,13 @@ def _checked(part: MediaPart, round_: Round) -> Generator[None, None, MediaPart]
 
 def _video_digest(part: VideoPart) -> Generator[None, None, str]:
     digest = hashlib.sha256()
-    if isinstance(part.source, bytes):
+    if isinstance(part.source, (bytes, bytearray, memoryview)):
         digest.update(part.source)
+        return digest.hexdigest()
+    if not isinstance(part.source, (str, os.PathLike)):
+        frames = yield from sample_steps(part.source, fps=60, max_frames=4096, name=part.name)
+        for picture, time in zip(frames.images, frames.times):
+            digest.update(repr((time, picture.size)).encode() + picture.tobytes())
         return digest.hexdigest()
     try:
         with open(part.source, "rb") as file:

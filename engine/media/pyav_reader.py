@@ -22,9 +22,11 @@ DEMUXERS = (
     "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,rm,mxf,mxf_opatom,nut,ivf,dv,wtv,m4v,"
     "mp3,wav,aac,flac"  # the last four only to say that a file is sound
 )
-"""FFmpeg's readers of containers that may see a file. Playlists (HLS, concat, SDP) can open other files and addresses."""
+"""FFmpeg's readers that may see a file. Playlists (HLS, concat, SDP) are not among them: they open other files."""
 DECORD_FAILS_AT = (16, 24, 48, 72)
 """Widths at which decord 0.6.0 raises (dmlc/decord issue 336)."""
+DECORD_PIXELS = 2_000_000_000
+"""Most pixels that decord decodes for one video, about a minute of 1280 x 720: it can't make do with key frames."""
 SEEK_PAYS = 16
 """Frames between here and a key frame from which on a seek is cheaper than decoding on."""
 
@@ -39,8 +41,9 @@ class Table:
 
     `pts` are the frames' times in units of the stream's time base, sorted, each once; `keys` those of key frames, and
     `seeks` where to seek to for each. In seconds: `zero` is the time stamp that players show as 0:00, `end` where the
-    last frame ends after that, `missing` how much more the header promises. `sound` is False where packets lack
-    times or are broken.
+    last frame ends after that, `missing` how much more the header promises. `ordinary` is False where packets lack
+    times or are broken, or where frames come after a key frame that are shown before it (open GOPs): decord then gives
+    other frames than asked for, silently.
     """
 
     pts: list[int]
@@ -49,7 +52,7 @@ class Table:
     zero: float
     end: float
     missing: float
-    sound: bool
+    ordinary: bool
 
     def key_before(self, pts: int) -> int:
         """Index of the last key frame at or before `pts`, or 0."""
@@ -64,8 +67,10 @@ def read(request: dict) -> Iterator[tuple[dict, bytes]]:
         raise Unreadable("no_pyav") from None
     give_up_exactness = time.monotonic() + request["seconds"] / 2
     try:
-        container = av.open("file:" + request["path"], metadata_errors="ignore",
-                            options={"format_whitelist": DEMUXERS, "protocol_whitelist": "file"})  # fmt: skip
+        # Tags in no known encoding would end it; PyAV 19 has no such setting any more.
+        lenient = {"metadata_errors": "ignore"} if int(av.__version__.split(".")[0]) < 19 else {}
+        safe = {"format_whitelist": DEMUXERS, "protocol_whitelist": "file"}
+        container = av.open(request["path"], options=safe, **lenient)
     except (av.FFmpegError, ValueError):
         raise Unreadable("unknown") from None
     with container:
@@ -89,7 +94,7 @@ def read(request: dict) -> Iterator[tuple[dict, bytes]]:
         step = moments[1] - moments[0] if len(moments) > 1 else 0.0
         yield dict(kind="plan", width=first.width, height=first.height, size=size, matrix=_matrix(first),
                    wanted=len(indices), step=step), b""  # fmt: skip
-        if request["decord"] and len(indices) > 1 and _plain(container, stream, first, table, size):
+        if request["decord"] and len(indices) > 1 and _plain(container, stream, first, table, indices, size):
             shown = [max(start, times[index]) for index in indices]
             yield dict(kind="for_decord", indices=indices, times=shown, count=len(table.pts), size=size), b""
             return
@@ -101,17 +106,20 @@ def read(request: dict) -> Iterator[tuple[dict, bytes]]:
 
 def _video_stream(container: Any) -> Any:
     covers = 0x400 | 0x800  # AV_DISPOSITION_ATTACHED_PIC and TIMED_THUMBNAILS: the pictures of songs
-    streams = [stream for stream in container.streams.video if not int(stream.disposition) & covers]
+    streams = [stream for stream in container.streams.video if not stream.disposition.value & covers]
     if not streams:
         raise Unreadable("no_video" if len(container.streams) else "empty")
     known = [stream for stream in streams if stream.codec_context is not None]
     if not known:
         raise Unreadable("codec")
-    return max(known, key=lambda stream: (int(stream.disposition) & 1, stream.codec_context.width))
+    return max(known, key=lambda stream: (stream.disposition.value & 1, stream.codec_context.width))
 
 
 def _scan(container: Any, stream: Any) -> Table:
-    keys, seen, sound, any_end, last, last_shown = {}, set(), True, 0.0, None, 0
+    import av
+
+    keys, seen, ordinary, any_end, last, last_shown = {}, set(), True, 0.0, None, 0
+    last_key = -math.inf
     try:
         for packet in container.demux():
             stamp = packet.dts if packet.pts is None else packet.pts
@@ -120,14 +128,18 @@ def _scan(container: Any, stream: Any) -> Table:
             any_end = max(any_end, float((stamp + (packet.duration or 0)) * packet.time_base))
             if packet.stream_index != stream.index:
                 continue
-            sound = sound and packet.pts is not None and not packet.is_corrupt
+            ordinary = ordinary and packet.pts is not None and stamp >= last_key
+            if packet.is_corrupt:  # the half of a packet that a cut left over
+                ordinary = False
+                continue
             seen.add(stamp)
             if last is None or stamp > last:
                 last, last_shown = stamp, packet.duration or 0
             if packet.is_keyframe:
+                last_key = max(last_key, stamp)
                 keys[stamp] = stamp if packet.dts is None else min(stamp, packet.dts)
-    except Exception:  # a broken end: what came before it counts
-        sound = False
+    except av.FFmpegError:  # a broken end: what came before it counts
+        ordinary = False
     if not seen:
         raise Unreadable("empty")
     pts, base = sorted(seen), float(stream.time_base)
@@ -143,7 +155,7 @@ def _scan(container: Any, stream: Any) -> Table:
         missing = promised - (any_end - zero)
     missing = missing if 0 < missing < math.inf else 0.0
     key_times = sorted(keys) or pts[:1]
-    return Table(pts, key_times, [keys.get(key, key) for key in key_times], zero, end, missing, sound)
+    return Table(pts, key_times, [keys.get(key, key) for key in key_times], zero, end, missing, ordinary)
 
 
 def _packets_decoded(container: Any, stream: Any) -> Any:
@@ -216,8 +228,10 @@ def _rgb(frame: Any, size: tuple[int, int]) -> bytes:
     return b"".join(rows[start : start + used] for start in range(0, row * size[1], row))
 
 
-def _plain(container: Any, stream: Any, frame: Any, table: Table, size: tuple[int, int]) -> bool:
-    """Whether decord reads this file: an ordinary whole MP4 or MOV, where it was seen to be right.
+def _plain(
+    container: Any, stream: Any, frame: Any, table: Table, indices: list[int], size: tuple[int, int]
+) -> bool:
+    """Whether decord reads this file: an ordinary whole MP4 or MOV, not too long, where it was seen to be right.
 
     Not turned or flipped (it takes a mirror for a turn), not stretched, eight bits, colours that it reads the same.
     """
@@ -229,8 +243,19 @@ def _plain(container: Any, stream: Any, frame: Any, table: Table, size: tuple[in
         and (frame.colorspace in (1, 5, 6) or frame.height < 720)
         and _matrix(frame) in (None, [65536, 0, 0, 0, 65536, 0, 0, 0, 1 << 30])
         and (stream.sample_aspect_ratio or 1) == 1
-        and table.sound
+        and table.ordinary
         and not table.missing > 0.5
         and frame.width not in DECORD_FAILS_AT
         and size[0] not in DECORD_FAILS_AT
+        and _to_decode(table, indices) * frame.width * frame.height <= DECORD_PIXELS
     )
+
+
+def _to_decode(table: Table, indices: list[int]) -> int:
+    """How many frames must be decoded to show the ones at `indices`."""
+    count, done = 0, 0
+    for index in indices:
+        key = bisect_right(table.pts, table.keys[table.key_before(table.pts[index])]) - 1
+        count += index + 1 - max(done, key)
+        done = index + 1
+    return count

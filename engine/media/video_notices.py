@@ -24,8 +24,8 @@ def thinned(name: str, seconds: float, count: int, step: float) -> str:
 
 def too_slow(name: str, count: int, wanted: int) -> str:
     """The deadline came before the last frame."""
-    limit = media_limits().video_seconds
-    return f"{name} takes longer than {limit:g} seconds to read; only the first {count} of {wanted} frames are looked at."
+    limit = clock(media_limits().video_seconds)
+    return f"{name} takes longer than {limit} to read; only the first {count} of {wanted} frames are looked at."
 
 
 def shrunk(name: str, width: int, height: int, to_width: int, to_height: int) -> str:
@@ -70,8 +70,8 @@ def no_frames(name: str, head: bytes, answer: Answer, late: bool, start: float) 
     if reason == "no_pyav":
         return f"{name} can't be read, since PyAV is not installed. Install it: pip install av."
     if reason == "unknown" and kind_of(head) != "video":
-        return f"{name} is not a video that can be read{looks_like(head)}. Save it as MP4 and add it again."
+        return f"{name} can't be read as a video{looks_like(head)}. Save it as MP4 and add it again."
     if late:
-        limit = media_limits().video_seconds
-        return f"{name} could not be read within {limit:g} seconds. Make it shorter or smaller and add it again."
+        limit = clock(media_limits().video_seconds)
+        return f"{name} could not be read within {limit}. Make it shorter or smaller and add it again."
     return f"{name} is damaged or cut off: no picture in it can be read. Save or copy it again and add it once more."

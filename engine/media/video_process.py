@@ -37,7 +37,10 @@ class Answer:
 
 
 def run_child(request: dict, deadline: float) -> Generator[None, None, Answer]:
-    """Run the child until it ends or `deadline` (by `time.monotonic`); closing the generator ends it at once."""
+    """Run the child until it ends or `deadline` (by `time.monotonic`); closing the generator ends it at once.
+
+    The thread that starts it must stay until it has ended: on Linux the child dies with its thread.
+    """
     seconds = max(0.01, deadline - time.monotonic())
     details = {"seconds": seconds, "parent": os.getpid(), "sys_path": [os.path.abspath(path) for path in sys.path]}
     message: bytes | None = json.dumps(request | details).encode()

@@ -6,18 +6,20 @@ ended at any moment. What was left out, shrunk or guessed is told in `notices`.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import tempfile
 import time
 from collections.abc import Generator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..messages import Source
 from ..settings import MediaSettings
+from .animations import animation_steps
+from .frames import Frames
 from .images import checked_path, read_file, source_name
 from .kinds import HEAD_BYTES, kind_of
 from .limits import media_limits
@@ -27,22 +29,10 @@ from .video_process import Answer, run_child
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+log = logging.getLogger(__name__)
+
 DECORD_SHARE = 1 / 3
 """Of the time for a video, what decord may use before PyAV has its turn: on broken files it can hang."""
-
-
-@dataclass(frozen=True)
-class Frames:
-    """Frames of a video.
-
-    `images` are upright RGB, `times` their seconds in the video, `notices` sentences for the user, `seconds` the
-    length of the whole video as far as it can be read.
-    """
-
-    images: tuple[Image, ...]
-    times: tuple[float, ...]
-    notices: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 def sample_frames(
@@ -94,8 +84,6 @@ def sample_steps(
 
     Returns the frames; closing the generator ends the reading at once. Use: `frames = yield from sample_steps(...)`.
     """
-    from .animations import animation_steps
-
     MediaSettings(fps=fps, min_frames=min_frames, max_frames=max_frames)
     start, end = _second("start", start), _second("end", end)
     if end is not None and end <= (start or 0.0):
@@ -109,9 +97,7 @@ def sample_steps(
             head = bytes(source[:HEAD_BYTES])
             if kind_of(head) != "picture":
                 data = read_file(source, name, limits.video_bytes)
-                source = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "video")
-                with open(source, "wb") as file:
-                    file.write(data)
+                source = _stored(data, stack.enter_context(tempfile.TemporaryDirectory()), name)
         elif isinstance(source, (str, os.PathLike)):
             head = _head(checked_path(source, name, limits.video_bytes), name)
         else:
@@ -142,6 +128,8 @@ def _read_in_child(
             if len(by_pyav.frames) >= len(by_decord.frames):
                 answer = by_pyav
     late = time.monotonic() > deadline and len(answer.frames) < answer.records.get("plan", {"wanted": 1})["wanted"]
+    if answer.fault[0] == "broken":  # not foreseen, so perhaps a bug
+        log.warning("%s: the reader failed: %s", name, *answer.fault[1])
     if not answer.frames:
         raise InputError(no_frames(name, head, answer, late, start))
     return Frames(
@@ -187,6 +175,16 @@ def _second(name: str, value: object) -> float | None:
     if value is not None and not (number and 0 <= value < math.inf):
         raise InputError(f"{name} is {value!r}; it must be seconds from the start of the video, 0 or more.")
     return None if value is None else float(value)
+
+
+def _stored(data: bytes, folder: str, name: str) -> str:
+    path = os.path.join(folder, "video")
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise InputError(f"{name} can't be stored for reading ({error.strerror}). Free some disk space.") from None
+    return path
 
 
 def _head(path: str, name: str) -> bytes:

@@ -35,7 +35,7 @@ PATTERNS = {
     "date": re.compile(r"\b\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
                        r"(?:,? \d{4})?|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}\b"
                        r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.I),
-    "time": re.compile(r"\b\d{1,2}[:.h]\d{2}(?!\d)(?:\s*[ap]\.?m\.?)?|\b\d{1,2}\s*[ap]\.?m\b", re.I),
+    "time": re.compile(r"\b\d{1,2}[:h]\d{2}(?!\d)|\b\d{1,2}(?:[.:]\d{2})?\s*[ap]\.?m\b", re.I),
     "distance": re.compile(r"\b\d[\d.,]*\s*(?:km|m|mi|miles?|kilomet(?:er|re)s?|met(?:er|re)s?|ft|yd)\b", re.I),
     "amount": re.compile(r"[$€£¥]\s*\d|\d[.,]\d\d\b|\d\s*(?:[$€£¥]|eur|usd|gbp)", re.I),
     "phone": re.compile(r"(?:\+|\b0|\(\d)[\d ()/-]{6,}\d|\b\d{3}[- ]\d{3,4}[- ]\d{3,4}\b"),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
-from statistics import median
+from statistics import linear_regression, median
 
 from .colours import name_colour
 from .layout import Word, is_amount
@@ -183,13 +183,11 @@ def _axis(words: list[_Box], bars: list[_Box]) -> tuple[float, float, float] | N
             ticks.append(((word.foot + word.tip) / 2, number))
     if len({place for place, _ in ticks}) < 2:
         return None
-    ticks.sort()
-    (low, low_value), (high, high_value) = ticks[0], ticks[-1]
-    slope = (high_value - low_value) / (high - low)
-    if slope <= 0 or any(abs(low_value + slope * (place - low) - value) > 0.05 * abs(high_value - low_value)
-                         for place, value in ticks):
-        return None
-    return low_value - slope * low, slope, high_value
+    places, values = zip(*ticks)
+    fit = linear_regression(places, values)  # over all ticks: boxes of words jitter by a pixel or two
+    spread = max(values) - min(values)
+    off = max(abs(fit.intercept + fit.slope * place - value) for place, value in ticks)
+    return (fit.intercept, fit.slope, max(values)) if fit.slope > 0 and off < 0.05 * spread else None
 
 
 def _measured(tip: float, axis: tuple[float, float, float] | None) -> str:

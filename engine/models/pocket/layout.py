@@ -194,7 +194,7 @@ def _table(rows: Sequence[Sequence[Word]], start: int) -> tuple[tuple[str, ...],
         bottom = max(cell.bottom for cell in cells)
     if len(table) < 2:
         return None
-    if len(columns) == 2 and (is_amount(table[0][1]) or table[0][0].endswith(":") or not _heads(table)):
+    if len(columns) == 2 and not _heads(table) and not _forms(table, rows[start:start + len(table)]):
         return None
     return tuple(tuple(row) for row in table)
 

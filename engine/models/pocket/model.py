@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
@@ -40,6 +41,9 @@ def load_pocket(dtype: str | None, progress: Callable[[str], None]) -> tuple[Loc
     """
     folder = fetch_pocket(progress)
     progress("Loading the language model")
+    # Read when torch is imported first. OpenMP's threads wait for each other by spinning; with a browser on the same
+    # two cores that took decoding from 22 to 3 tokens/s. Spinning less: 9 beside other work, 20 alone.
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
     try:
         import torch
         from transformers import LlamaForCausalLM, PreTrainedTokenizerFast

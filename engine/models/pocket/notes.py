@@ -149,7 +149,8 @@ class Notes:
 
 def describe_thing(thing: Thing) -> str:
     """"cat (maybe Egyptian cat)", "dog (at the left)"."""
-    more = ["maybe " + " or ".join(thing.fine)] if thing.fine else []
+    # Closer names of vehicles and buildings are wrong too often to stand here.
+    more = ["maybe " + " or ".join(thing.fine)] if thing.fine and {"animal", "food"} & set(thing.wider) else []
     if thing.place:
         more.append("in the middle" if thing.place == "middle" else f"at the {thing.place}")
     return f"{thing.name} ({', '.join(more)})" if more else thing.name

@@ -7,8 +7,7 @@ from .asking import is_mostly_cjk, take_apart, which_pictures
 from .notes import Notes
 from .selecting import select
 
-SYSTEM = ("You are pocket, a small assistant. You answer the user in one or two short English sentences."
-          " When facts are given, you repeat the facts and add nothing.")
+SYSTEM = "You are a helpful AI assistant named pocket. You answer in one or two short English sentences."
 NOT_ENGLISH = "Sorry, I only understand English. Please ask in English."
 
 
@@ -42,4 +41,4 @@ def suffix(question: str, notes_so_far: Sequence[Notes], earlier_questions: Sequ
 
 
 def _wrap(facts: str) -> str:
-    return f"Rewrite this as your answer: {facts}"
+    return f"{facts}\n\nRewrite the sentence above as your answer."

@@ -75,9 +75,6 @@ def describe(notes: Notes) -> list[str]:
         return said
     if notes.things:
         said.append(f"The picture shows {seen(notes)}.")
-        first = notes.things[0]
-        if first.fine and "animal" in first.wider:
-            said.append(f"It is maybe {_a(' or '.join(first.fine))}.")
     elif notes.kind not in ("photograph", "picture", "drawing", "picture with words"):
         said.append(f"The picture is {_a(notes.kind)}.")
     elif not notes.lines and not notes.shapes:
@@ -136,7 +133,9 @@ def _yes_or_no(question: Question, notes: Notes) -> list[str]:
 
 
 def _read(notes: Notes) -> list[str]:
-    return [f'The picture says:\n{_shorten(notes.lines, MOST_READ, "\n")}'] if notes.lines else ["There is no text in the picture."]
+    if not notes.lines:
+        return ["There is no text in the picture."]
+    return ["The picture says:\n" + _shorten(notes.lines, MOST_READ, "\n")]
 
 
 def _of_things(question: Question, notes: Notes) -> list[str]:
@@ -234,7 +233,11 @@ def _of_lines(question: Question, notes: Notes, earlier: Sequence[Question]) -> 
         line = notes.lines[place]
         label = next((name for name in pairs if line.startswith(name) and line.endswith(pairs[name])
                       or f"{name}: {pairs[name]}" in line), None)
-        said.append(_pair(label, pairs[label]) if label else f'The picture says "{line}".')
+        named = label and any(alike(asked, word) for asked in question.content for word in words_of(label))
+        if label and (named or not question.wants or any(PATTERNS[want].search(pairs[label]) for want in question.wants)):
+            said.append(_pair(label, pairs[label]))
+        else:
+            said.append(f'The picture says "{line}".')
     return said
 
 
