@@ -10,10 +10,12 @@ import pytest
 from drawings import plain, receipt, sign
 
 from engine import GenerationSettings, Session, load_model
-from engine.messages import assistant, user
+from engine.models.pocket.fetch import fetch_pocket
+from engine.models.pocket.model import PocketProcessor
 from engine.rounds import Round, RoundEnded, Stats, Status, Text
 
 pytestmark = pytest.mark.full
+PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
 
 SHORT = GenerationSettings(max_new_tokens=48)
 
@@ -69,8 +71,9 @@ def test_greedy_text_equals_generate_token_for_token(pocket, text, media):
     assert ours == theirs
 
 
-def test_it_reads_a_receipt_and_follows_up(session):
-    events = list(session.ask("What is the total?", [receipt()], SHORT))
+def test_it_reads_a_receipt_and_follows_up(session, tmp_path):
+    receipt().resize((600, 808)).save(tmp_path / "new.png")  # not looked at by another test
+    events = list(session.ask("What is the total?", [tmp_path / "new.png"], SHORT))
     assert "13.87" in events[-1].text
     told = [event.text for event in events if isinstance(event, Status)]
     assert any(text.startswith("Reading picture 1 of 1") for text in told) and "Thinking" in told
@@ -128,11 +131,15 @@ def test_200_000_characters_end_in_a_sentence_and_lose_nothing(session):
 
 
 def test_a_long_chat_drops_its_oldest_turns_and_says_so(pocket):
-    turns = [part for n in range(30) for part in (user(f"Note {n}: " + "word " * 300), assistant("Noted."))]
-    session = Session(*pocket, messages=turns)
-    events = list(session.ask("What is the capital of France?", settings=SHORT))
-    assert any("no longer seen" in event.text for event in events if isinstance(event, Status) and event.notice)
-    assert events[-2].prompt_tokens < 8192
+    model, processor = pocket
+    small = PocketProcessor(PreTrainedTokenizerFast.from_pretrained(fetch_pocket()), processor._eyes, context=500)
+    session, told = Session(model, small), []
+    for number in range(8):
+        reply = session.ask(f"Note {number}: " + "word " * 40, settings=GenerationSettings(max_new_tokens=4))
+        notices = [event.text for event in reply if isinstance(event, Status) and event.notice]
+        told.append(any("no longer seen" in notice for notice in notices))
+        assert reply.ended.reason in ("finished", "length")
+    assert 1 <= sum(told) <= 3 and not told[0] and len(session.messages) == 16, "the chat keeps what the model drops"
 
 
 def test_stop_in_the_middle_computes_at_most_one_more_token(pocket, session):

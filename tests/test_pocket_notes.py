@@ -129,10 +129,10 @@ def test_highest_bar_is_selected():
 
 
 @pytest.mark.parametrize("question, notes, expected, never", [
-    ("Is there a dog?", CAT, "No, there is no dog", "Yes"), ("Is there a dog?", DOG, "Yes, the picture shows a dog", "No,"),
-    ("Is there a puppy?", DOG, "Yes", "No,"), ("Do you see an animal?", CAT, "Yes", "No,"), ("Are there any vehicles?", CAT, "No", "Yes"),
-    ("Is there any text?", RED, "No, there is no text", "Yes"), ("Is there any text?", RECEIPT, "Yes", "No,"),
-    ("Is this a tower?", TOWER, "Maybe", "Yes"),
+    ("Is there a dog?", CAT, "There is no dog", "is a dog"), ("Is there a dog?", DOG, "There is a dog", "no dog"),
+    ("Is there a puppy?", DOG, "There is a", " no "), ("Do you see an animal?", CAT, "There is an animal", " no "), ("Are there any vehicles?", CAT, "There is no", "There is a "),
+    ("Is there any text?", RED, "There is no text", "is text"), ("Is there any text?", RECEIPT, "There is text", "no text"),
+    ("Is this a tower?", TOWER, "Maybe", "There is no"),
 ])
 def test_is_there_a_thing_is_compared_with_what_was_seen(question, notes, expected, never):
     said = ask(question, notes)
@@ -141,7 +141,7 @@ def test_is_there_a_thing_is_compared_with_what_was_seen(question, notes, expect
 
 def test_people_are_never_denied():
     """No class of the classifier is a person: "no people" would be a guess."""
-    assert "not known" in ask("Are there any people?", CAT) and "No," not in ask("Are there any people?", CAT)
+    assert "not known" in ask("Are there any people?", CAT) and "There is no" not in ask("Are there any people?", CAT)
 
 
 @pytest.mark.parametrize("question", ["What is the phone number?", "What is the name of the cashier?", "When is the next train on this?"])

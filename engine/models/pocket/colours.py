@@ -53,7 +53,7 @@ def see_colours(image) -> Colours:
 
 
 def name_colours(pixels):
-    """An array (..., 3) of sRGB 0 to 255 -> an array (...) of indices into `NAMED`, nearest in CIELAB."""
+    """An array (..., 3) of sRGB 0 to 255 -> an array (...) of indices into `NAMED`, nearest in OKLab."""
     import numpy as np
 
     lab = _to_lab(np.asarray(pixels, np.float32))
@@ -89,13 +89,13 @@ def _flatness(pixels) -> float:
 
 
 def _to_lab(rgb):
-    """sRGB 0..255 -> CIELAB (D65), CIE 15."""
+    """sRGB 0..255 -> OKLab (Ottosson 2020). In CIELAB a strong blue lies nearer to purple than to blue."""
     import numpy as np
 
     scaled = rgb / 255.0
     linear = np.where(scaled <= 0.04045, scaled / 12.92, ((scaled + 0.055) / 1.055) ** 2.4)
-    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
-                       [0.0193339, 0.1191920, 0.9503041]], np.float32)
-    xyz = linear @ to_xyz.T / np.array([0.95047, 1.0, 1.08883], np.float32)
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.stack([116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], axis=-1)
+    to_lms = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+                       [0.0883024619, 0.2817188376, 0.6299787005]], np.float32)
+    to_lab = np.array([[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+                       [0.0259040371, 0.7827717662, -0.8086757660]], np.float32)
+    return np.cbrt(linear @ to_lms.T) @ to_lab.T

@@ -80,7 +80,7 @@ def is_amount(text: str) -> bool:
 def _blocks(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
     """Cut into columns of running text where a gutter parts them, keeping whole-width lines above and below."""
     if len(words) < 4:
-        return [words] if words else []
+        return [words]
     gutter = _gutter(words)
     if gutter is None:
         return [words]

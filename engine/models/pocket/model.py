@@ -5,20 +5,26 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Union
 
 from ...errors import EngineUnreachable, InputError
 from ...media import open_image
-from ...messages import ImagePart, MediaPart, Message, TextPart, VideoPart
+from ...media.videos import sample_steps
+from ...messages import MediaPart, Message, TextPart, VideoPart
 from ...prompt import Piece, Prompt, PromptBuilder, Turn
 from ...rounds import Round
-from ...settings import GenerationSettings
+from ...settings import GenerationSettings, MediaSettings
 from ..local import LocalModel
+from .clips import ClipNotes
 from .fetch import fetch_pocket
 from .looking import Eyes
 from .notes import Notes
 from .prompting import SYSTEM, picture_text, suffix
 from .quiet import quiet_transformers
+from .watching import watch
+
+Seen = Union[Notes, ClipNotes]
 
 ABOUT = (
     "Reads text, names about 1,000 kinds of things, sees colours; answers in English."
@@ -27,6 +33,8 @@ ABOUT = (
 CONTEXT = 8192
 NOTES_KEPT = 500
 """Pictures whose notes are kept; a note is a few hundred bytes."""
+FEWEST_FRAMES = 8
+"""Of a short video at least this many frames are looked at, where the settings allow it: two show no movement."""
 GONE = "(A picture that can't be opened any more.)"
 
 
@@ -87,7 +95,7 @@ class PocketProcessor:
         self.tokenizer = tokenizer.backend_tokenizer
         self.context = context
         self._eyes = eyes
-        self._notes: OrderedDict[str, Notes] = OrderedDict()
+        self._notes: OrderedDict[str, Seen] = OrderedDict()
 
         def template(turns: list[dict], open_answer: bool) -> str:
             return tokenizer.apply_chat_template(
@@ -104,20 +112,21 @@ class PocketProcessor:
         Raises:
             InputError: a picture of the question can't be opened, or the question is too long.
         """
-        notes = yield from self._look(messages, round_)
+        media = settings.media
+        notes = yield from self._look(messages, media, round_)
         asked = [message.text for message in messages if message.role == "system"]
         turns = [Turn("system", (Piece("\n".join([SYSTEM, *asked])),))]
-        seen: list[Notes] = []
+        seen: list[Seen] = []
         questions: list[str] = []
         for message in messages:
             if message.role == "user":
-                turns.append(self._question(message, notes, seen, questions))
+                turns.append(self._question(message, notes, seen, questions, media))
             elif message.role == "assistant":
                 turns.append(Turn("assistant", (Piece(message.text),)))
         return self._builder.build(turns, settings.max_new_tokens)
 
     def _question(
-        self, message: Message, notes: dict[str, Notes], seen: list[Notes], questions: list[str]
+        self, message: Message, notes: dict[str, Seen], seen: list[Seen], questions: list[str], media: MediaSettings
     ) -> Turn:
         """One question: notes at the pictures' places, the words, and what the words select from the notes."""
         texts = []
@@ -125,54 +134,76 @@ class PocketProcessor:
         for part in message.parts:
             if isinstance(part, TextPart):
                 texts.append(part.text)
-            elif part.digest not in notes:
+            elif _key(part, media) not in notes:
                 texts.append(GONE)
             else:
-                seen.append(notes[part.digest])
+                seen.append(notes[_key(part, media)])
                 texts.append(picture_text(seen[-1], len(seen), total))
         texts.append(suffix(message.text, seen, questions, new=len(message.media)))
         questions.append(message.text)
         return Turn("user", (Piece("\n\n".join(text for text in texts if text)),))
 
-    def _look(self, messages: Sequence[Message], round_: Round) -> Generator[None, None, dict[str, Notes]]:
-        """Notes by content hash for every picture of the conversation."""
+    def _look(
+        self, messages: Sequence[Message], media: MediaSettings, round_: Round
+    ) -> Generator[None, None, dict[str, Seen]]:
+        """Notes by `_key` for every picture and video of the conversation."""
         last = max(place for place, message in enumerate(messages) if message.role == "user")
-        notes: dict[str, Notes] = {}
+        notes: dict[str, Seen] = {}
         for place, message in enumerate(messages):
             for number, part in enumerate(message.media, start=1):
-                if part.digest in notes:
-                    continue
-                if part.digest in self._notes:
-                    self._notes.move_to_end(part.digest)
+                key = _key(part, media)
+                if key in self._notes:
+                    self._notes.move_to_end(key)
                 else:
-                    title = f"Reading picture {number} of {len(message.media)}"
+                    count = f" {number} of {len(message.media)}"
+                    title = f"Watching video{count}" if isinstance(part, VideoPart) else f"Reading picture{count}"
                     try:
-                        yield from self._look_at(part, title, round_)
+                        self._notes[key] = yield from self._look_at(part, title, media, round_)
                     except InputError as error:
                         if place == last:
                             raise
                         round_.status(f"{error} The answer does without it.", notice=True)
                         continue
-                notes[part.digest] = self._notes[part.digest]
+                    while len(self._notes) > NOTES_KEPT:
+                        self._notes.popitem(last=False)
+                notes[key] = self._notes[key]
+                if isinstance(part, VideoPart):
+                    round_.counts.frames += notes[key].frames
+                else:
+                    round_.counts.images += 1
                 if place == last:
-                    for notice in notes[part.digest].notices:
-                        round_.status(f"{part.name}: {notice}", notice=True)
-            round_.counts.images += len(message.media)
+                    for notice in notes[key].notices:
+                        round_.status(notice, notice=True)
         return notes
 
-    def _look_at(self, part: MediaPart, title: str, round_: Round) -> Generator[None, None, None]:
-        if isinstance(part, VideoPart):
-            raise InputError(f"{part.name} is a video, and pocket can't watch videos yet. Add a picture instead.")
+    def _look_at(
+        self, part: MediaPart, title: str, media: MediaSettings, round_: Round
+    ) -> Generator[None, None, Seen]:
         round_.status(title)
         yield
-        steps = self._eyes.look(open_image(part.source, part.name))
+        if isinstance(part, VideoPart):
+            frames = yield from sample_steps(
+                part.source, media.fps, media.max_frames, part.start, part.end,
+                min_frames=max(media.min_frames, min(FEWEST_FRAMES, media.max_frames)), name=part.name,
+            )  # fmt: skip
+            steps = watch(self._eyes, frames)
+        else:
+            steps = self._eyes.look(open_image(part.source, part.name))
         while True:
             try:
                 doing = next(steps)
             except StopIteration as done:
-                self._notes[part.digest] = done.value
+                seen = done.value
                 break
             round_.status(f"{title}: {doing}")
             yield
-        while len(self._notes) > NOTES_KEPT:
-            self._notes.popitem(last=False)
+        if isinstance(part, VideoPart):
+            return replace(seen, notices=frames.notices, frames=len(frames.images))
+        return seen
+
+
+def _key(part: MediaPart, media: MediaSettings) -> str:
+    """What the notes of a part depend on: its content and, for a video, which frames are looked at."""
+    if isinstance(part, VideoPart):
+        return f"{part.digest} {part.start} {part.end} {media.fps} {media.min_frames} {media.max_frames}"
+    return part.digest

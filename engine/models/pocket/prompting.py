@@ -1,36 +1,51 @@
 """The words around a question: the system text, the notes at a picture's place, the facts after the question."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Union
 
 from .asking import is_mostly_cjk, take_apart, which_pictures
+from .clips import ClipNotes, clip_facts
 from .notes import Notes
 from .selecting import select
 
 SYSTEM = "You are a helpful AI assistant named pocket. You answer in one or two short English sentences."
 NOT_ENGLISH = "Sorry, I only understand English. Please ask in English."
+OWN = re.compile(r"\b(?:my|mine|me|i|our|we)\b")
+SMALL = frozenset("what which who whom where when how is are am was were do does did have has the a an of in on at to for"
+                  " my mine me i our we you your it that this tell remember know can could s and or so".split())
+
+Seen = Union[Notes, ClipNotes]
 
 
-def picture_text(notes: Notes, number: int, total: int) -> str:
-    """What stands at the place of a picture. number counts from 1 through the conversation, total is how many there are."""
+def picture_text(notes: Seen, number: int, total: int) -> str:
+    """What stands at the place of a picture or video: `number` counts from 1 through the conversation up to `total`."""
     title = f"Picture {number}" if total > 1 else "Picture"
     return f"{title}:\n{notes.text}"
 
 
-def suffix(question: str, notes_so_far: Sequence[Notes], earlier_questions: Sequence[str], *, new: int = 0) -> str:
+def suffix(question: str, notes_so_far: Sequence[Seen], earlier_questions: Sequence[str], *, new: int = 0) -> str:
     """What the question selects from the notes, to stand right after it; "" where nothing helps.
 
-    notes_so_far: of all pictures of the conversation up to this question. earlier_questions: oldest first.
+    notes_so_far: of all pictures and videos of the conversation up to this question. earlier_questions: oldest first.
     new: how many of the pictures came with this question.
     """
     if is_mostly_cjk(question):
         return _wrap(NOT_ENGLISH)
+    if told := _told(question, earlier_questions):
+        return _wrap(told)
     if not notes_so_far:
         return ""
     asked = take_apart(question)
     earlier = [take_apart(one) for one in earlier_questions]
     places = which_pictures(asked, len(notes_so_far), new)
-    selected = [(place, select(asked, notes_so_far[place], earlier, asked_about=bool(new))) for place in places]
+    selected = []
+    for place in places:
+        seen = notes_so_far[place]
+        found = clip_facts(asked, seen, earlier) if isinstance(seen, ClipNotes) \
+            else select(asked, seen, earlier, asked_about=bool(new))
+        selected.append((place, found))
     if any(one.found for _, one in selected):
         selected = [(place, one) for place, one in selected if one.found]
     said = []
@@ -40,5 +55,17 @@ def suffix(question: str, notes_so_far: Sequence[Notes], earlier_questions: Sequ
     return _wrap(" ".join(said)) if said else ""
 
 
+def _told(question: str, earlier: Sequence[str]) -> str:
+    """What the user has said about themselves, where the question asks for it ("What is my name?")."""
+    if not OWN.search(question.lower()):
+        return ""
+    asked = set(re.findall(r"\w+", question.lower())) - SMALL
+    for one in reversed(earlier):
+        if "?" not in one and len(one) < 300 and asked & set(re.findall(r"\w+", one.lower())):
+            return f'You said: "{one.strip()}"'
+    return ""
+
+
 def _wrap(facts: str) -> str:
+    # Found by trying: SmolLM2 was trained to rewrite, and keeps figures and names best when asked for that.
     return f"{facts}\n\nRewrite the sentence above as your answer."

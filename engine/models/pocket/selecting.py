@@ -106,29 +106,30 @@ def seen(notes: Notes) -> str:
 def _yes_or_no(question: Question, notes: Notes) -> list[str]:
     asked = [word for word in question.content if not COLOUR.fullmatch(word)]
     if TEXT & set(asked) and not (set(asked) - TEXT - {"readable", "visible"}):
-        return [f'Yes, there is text in the picture: "{_shorten(notes.lines, 160)}".'] if notes.lines \
-            else ["No, there is no text in the picture."]
+        return [f'There is text in the picture: "{_shorten(notes.lines, 160)}".'] if notes.lines \
+            else ["There is no text in the picture."]
     if not asked:
         return describe(notes)
     noun = everyday(asked[-1])
     for thing in notes.things:
         names = {thing.name, *thing.wider, *(everyday(word) for fine in thing.fine for word in words_of(fine))}
         if noun in names or noun in {everyday(word) for word in words_of(thing.name)}:
-            return [f"Yes, the picture shows {_name(thing)}." if thing.sure else f"Maybe: the picture may show {_a(thing.name)}."]
+            kind = "" if noun == thing.name else f": {_a(thing.name)}"
+            return [f"There is {_a(noun)} in the picture{kind}." if thing.sure else f"Maybe there is {_a(noun)} in the picture{kind}."]
     for shape in notes.shapes:
         if noun in (shape.form, shape.colour):
-            return [f"Yes, the picture shows {_a(f'{shape.colour} {shape.form}')}."]
+            return [f"There is {_a(f'{shape.colour} {shape.form}')} in the picture."]
     for line in notes.lines:
         if any(same(asked[-1], word) for word in words_of(line)):
-            return [f'Yes, the picture says "{line}".']
+            return [f'The picture says "{line}".']
     colours = [name for name, _ in notes.colours.names]
     if any(asked[-1] in name.split() for name in colours):
-        return [f"Yes, the picture has {asked[-1]} in it."]
+        return [f"The picture has {asked[-1]} in it."]
     if noun in notes.kind.split() or (noun == "chart" and notes.chart):
-        return [f"Yes, the picture is {_a(notes.kind)}."]
+        return [f"The picture is {_a(notes.kind)}."]
     if noun in UNSEEN:
         return [f"It is not known whether there is {_a(noun)} in the picture.", f"The picture shows {seen(notes)}."]
-    return [f"No, there is no {' '.join(asked[-2:]) if len(asked) > 1 and noun not in known_names() else asked[-1]} in the picture.",
+    return [f"There is no {' '.join(asked[-2:]) if len(asked) > 1 and noun not in known_names() else asked[-1]} in the picture.",
             f"The picture shows {seen(notes)}."]
 
 
@@ -146,7 +147,8 @@ def _of_things(question: Question, notes: Notes) -> list[str]:
             if thing.name in asked and re.search(r"\b(breed|kind|type|sort|species|race|model)\b", question.text) and thing.fine:
                 return [f"The {thing.name} is maybe {_a(' or '.join(thing.fine))}."]
             if not COLOUR.search(question.text) and not question.has("many"):
-                return [f"The picture shows {_name(thing)}."]
+                wide = next((word for word in map(everyday, question.content) if word in thing.wider), None)
+                return [f"The {wide} is {_name(thing)}." if wide else f"The picture shows {_name(thing)}."]
         if "cup" in asked and {"drink", "food"} & set(thing.wider):
             return [f"In the cup is {_uncounted(thing)}."]
     wide = asked & {"animal", "vehicle", "food", "drink", "fruit", "bird", "plant", "building", "instrument"}
@@ -242,7 +244,10 @@ def _of_lines(question: Question, notes: Notes, earlier: Sequence[Question]) -> 
 
 
 def _pair(label: str, value: str) -> str:
-    if FIELDS & set(words_of(label)):
+    """A label with its value as a sentence."""
+    if label.lower() in ("to", "from"):
+        return f"The {'destination' if label.lower() == 'to' else 'origin'} is {value}."
+    if FIELDS & set(words_of(label)) or is_amount(value):
         return f"The {label.lower()} is {value}."
     return f"{label} is {value}."
 
@@ -253,7 +258,7 @@ def _colours(question: Question, notes: Notes) -> list[str]:
     asked = {everyday(word) for word in question.content}
     for shape in notes.shapes:
         if shape.form in asked:
-            return [f"The {shape.form} is {shape.colour}."]
+            return [f"The colour of the {shape.form} is {shape.colour}."]
     others = [name for name, _ in notes.colours.names[1:]]
     said = [f"The main colour of the picture is {notes.main_colour}."]
     if notes.colours.middle and notes.colours.middle != notes.main_colour and notes.things:
