@@ -129,9 +129,9 @@ def test_highest_bar_is_selected():
 
 
 @pytest.mark.parametrize("question, notes, expected, never", [
-    ("Is there a dog?", CAT, "There is no dog", "is a dog"), ("Is there a dog?", DOG, "There is a dog", "no dog"),
-    ("Is there a puppy?", DOG, "There is a", " no "), ("Do you see an animal?", CAT, "There is an animal", " no "), ("Are there any vehicles?", CAT, "There is no", "There is a "),
-    ("Is there any text?", RED, "There is no text", "is text"), ("Is there any text?", RECEIPT, "There is text", "no text"),
+    ("Is there a dog?", CAT, "a cat, but no dog", "is a dog"), ("Is there a dog?", DOG, "There is a dog", "no dog"),
+    ("Is there a puppy?", DOG, "There is a", " no "), ("Do you see an animal?", CAT, "There is an animal", " no "), ("Are there any vehicles?", CAT, "but no vehicles", "There is a "),
+    ("Is there any text?", RED, "There is no text", "is text"), ("Is there any text?", RECEIPT, "There are words", "no text"),
     ("Is this a tower?", TOWER, "Maybe", "There is no"),
 ])
 def test_is_there_a_thing_is_compared_with_what_was_seen(question, notes, expected, never):
@@ -144,9 +144,12 @@ def test_people_are_never_denied():
     assert "not known" in ask("Are there any people?", CAT) and "There is no" not in ask("Are there any people?", CAT)
 
 
-@pytest.mark.parametrize("question", ["What is the phone number?", "What is the name of the cashier?", "When is the next train on this?"])
-def test_what_the_picture_lacks_is_said_to_be_lacking(question):
-    assert "does not show" in ask(question, CAT)
+@pytest.mark.parametrize("question, said", [
+    ("What is the phone number?", "There is no phone number"), ("What is the name of the cashier?", "There is no name"),
+    ("When does this open?", "does not show that"),
+])
+def test_what_the_picture_lacks_is_said_to_be_lacking(question, said):
+    assert said in ask(question, CAT)
 
 
 @pytest.mark.parametrize("question", ["What is the capital of France?", "Who wrote Hamlet?", "How do I boil rice?", "Thanks!", "What is 2 + 2?"])
@@ -166,12 +169,14 @@ def test_chinese_gets_told_that_only_english_is_understood():
 def test_numbered_pictures_are_told_apart():
     assert picture_text(CAT, 1, 2).startswith("Picture 1:") and picture_text(DOG, 2, 2).startswith("Picture 2:")
     second = ask("What is in the second picture?", CAT, DOG)
-    assert "Picture 2 shows a dog" in second and "cat" not in second
-    assert "Picture 1 shows a cat" in ask("", CAT, DOG) and "Picture 2 shows a dog" in ask("", CAT, DOG)
+    assert "Picture 2 is a photograph of a dog" in second and "cat" not in second
+    both = ask("", CAT, DOG)
+    assert "Picture 1 is a photograph of a cat" in both and "Picture 2 is a photograph of a dog" in both
 
 
 def test_only_the_picture_that_holds_the_answer_speaks():
-    assert ask("What is the total?", CAT, RECEIPT).count("total") == 1 and "does not show" not in ask("What is the total?", CAT, RECEIPT)
+    said = ask("What is the total?", CAT, RECEIPT)
+    assert "3.83" in said and "no total" not in said
 
 
 def test_shape_colours_are_selected():

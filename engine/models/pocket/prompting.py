@@ -11,7 +11,7 @@ from .notes import Notes
 from .selecting import select
 
 SYSTEM = "You are a helpful AI assistant named pocket. You answer in one or two short English sentences."
-NOT_ENGLISH = "Sorry, I only understand English. Please ask in English."
+NOT_ENGLISH = "I cannot read {}. I only understand English."
 OWN = re.compile(r"\b(?:my|mine|me|i|our|we)\b")
 SMALL = frozenset("what which who whom where when how is are am was were do does did have has the a an of in on at to for"
                   " my mine me i our we you your it that this tell remember know can could s and or so".split())
@@ -32,7 +32,7 @@ def suffix(question: str, notes_so_far: Sequence[Seen], earlier_questions: Seque
     new: how many of the pictures came with this question.
     """
     if is_mostly_cjk(question):
-        return _wrap(NOT_ENGLISH)
+        return _wrap(NOT_ENGLISH.format(_language(question)))
     if told := _told(question, earlier_questions):
         return _wrap(told)
     if not notes_so_far:
@@ -51,7 +51,9 @@ def suffix(question: str, notes_so_far: Sequence[Seen], earlier_questions: Seque
     said = []
     for place, one in selected:
         for sentence in one.sentences:
-            said.append(sentence.replace("The picture", f"Picture {place + 1}", 1) if len(notes_so_far) > 1 else sentence)
+            if len(notes_so_far) > 1:
+                sentence = re.sub(r"^(?:The picture|This(?= is))", f"Picture {place + 1}", sentence)
+            said.append(sentence)
     return _wrap(" ".join(said)) if said else ""
 
 
@@ -66,6 +68,13 @@ def _told(question: str, earlier: Sequence[str]) -> str:
     return ""
 
 
+def _language(text: str) -> str:
+    if any("\u3040" <= letter <= "\u30ff" for letter in text):
+        return "Japanese"
+    return "Korean" if any("\uac00" <= letter <= "\ud7af" for letter in text) else "Chinese"
+
+
 def _wrap(facts: str) -> str:
-    # Found by trying: SmolLM2 was trained to rewrite, and keeps figures and names best when asked for that.
-    return f"{facts}\n\nRewrite the sentence above as your answer."
+    # Found by trying some twenty wordings on 71 questions: they keep figures and names, and aren't echoed.
+    order = "Repeat the text below word for word." if "\n" in facts else "Answer the question with this sentence."
+    return f"{order}\n\n{facts}"

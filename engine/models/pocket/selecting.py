@@ -74,7 +74,8 @@ def describe(notes: Notes) -> list[str]:
         said.append(f"The highest bar is {bar_text(chart, chart.highest)} and the lowest is {bar_text(chart, chart.lowest)}.")
         return said
     if notes.things:
-        said.append(f"The picture shows {seen(notes)}.")
+        sure = notes.things[0].sure and notes.kind == "photograph"
+        said.append(f"This is a photograph of {seen(notes)}." if sure else f"The picture shows {seen(notes)}.")
     elif notes.kind not in ("photograph", "picture", "drawing", "picture with words"):
         said.append(f"The picture is {_a(notes.kind)}.")
     elif not notes.lines and not notes.shapes:
@@ -106,7 +107,7 @@ def seen(notes: Notes) -> str:
 def _yes_or_no(question: Question, notes: Notes) -> list[str]:
     asked = [word for word in question.content if not COLOUR.fullmatch(word)]
     if TEXT & set(asked) and not (set(asked) - TEXT - {"readable", "visible"}):
-        return [f'There is text in the picture: "{_shorten(notes.lines, 160)}".'] if notes.lines \
+        return [f'There are words in the picture: "{_shorten(notes.lines, 160)}".'] if notes.lines \
             else ["There is no text in the picture."]
     if not asked:
         return describe(notes)
@@ -128,15 +129,18 @@ def _yes_or_no(question: Question, notes: Notes) -> list[str]:
     if noun in notes.kind.split() or (noun == "chart" and notes.chart):
         return [f"The picture is {_a(notes.kind)}."]
     if noun in UNSEEN:
-        return [f"It is not known whether there is {_a(noun)} in the picture.", f"The picture shows {seen(notes)}."]
-    return [f"There is no {' '.join(asked[-2:]) if len(asked) > 1 and noun not in known_names() else asked[-1]} in the picture.",
-            f"The picture shows {seen(notes)}."]
+        return [f"The picture shows {seen(notes)}, but whether there is {_a(noun)} is not known."]
+    missing = " ".join(asked[-2:]) if len(asked) > 1 and noun not in known_names() else asked[-1]
+    return [f"The picture shows {seen(notes)}, but no {missing}."]
 
 
 def _read(notes: Notes) -> list[str]:
     if not notes.lines:
         return ["There is no text in the picture."]
-    return ["The picture says:\n" + _shorten(notes.lines, MOST_READ, "\n")]
+    if len(notes.lines) <= 3:  # a small model copies one quoted line better than several bare ones
+        return [f'The picture says "{", ".join(notes.lines)}".']
+    words = _shorten(notes.lines, MOST_READ, "\n")
+    return [f"The picture says:\n{words}"]
 
 
 def _of_things(question: Question, notes: Notes) -> list[str]:
@@ -279,8 +283,9 @@ def _nothing(question: Question, notes: Notes, asked_about: bool) -> list[str]:
         return []
     if notes.lines and len(notes.lines) <= 4:
         return [f'The picture says "{_shorten(notes.lines, 160)}".']
-    asked = " ".join(question.content[:4])
-    return [f"The picture does not show that{f' ({asked})' if asked else ''}.", f"It shows {seen(notes)}."]
+    noun = re.search(r"\b(?:the|a|an|my)\s+((?:\w+ ){0,2}\w+?)\W*(?:$| (?:of|on|in|here|at|for|from|to|shown|is|are)\b)", question.text)
+    lacks = f"There is no {noun.group(1)} in the picture." if noun else "The picture does not show that."
+    return [lacks, f"The picture shows {seen(notes)}."]
 
 
 def _best(words: Sequence[str], cells: Sequence[str]) -> int | None:
