@@ -38,8 +38,8 @@ BACK_TO_BOX = """(...values) => {
     return values;
 }"""  # the keyboard goes on where one types; not on phones, where the keyboard would jump up
 WELCOME = """<div class="svl-welcome">
-<h2>Ask about a picture</h2>
-<p>Drop pictures into the box below, then ask in your own words.</p>
+<h2>Ask about a picture or a video</h2>
+<p>Drop your files into the box below, then ask in your own words.</p>
 <ul>
 <li><b>Read</b><span>“What is the total on this receipt?”</span></li>
 <li><b>Look</b><span>“What animal is this?”</span></li>
@@ -174,7 +174,7 @@ def create_app(model: Model, processor: Any, *, max_chats: int = 200) -> Any:
             label="Your question",
             show_label=False,
             container=False,
-            placeholder="Ask, or add a picture",
+            placeholder="Ask, or add a picture or video",
             file_count="multiple",
             max_lines=8,
             max_plain_text_length=1_000_000,

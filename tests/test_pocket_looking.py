@@ -83,9 +83,10 @@ def test_sign_words_and_distances_are_read(eyes):
 
 @pytest.mark.parametrize("value, name", [("red", "red"), ((10, 20, 90), "dark blue"), ("white", "white"), ((20, 150, 40), "green")])
 def test_plain_picture_is_plain_and_nothing_is_invented(eyes, value, name):
-    """The classifier names a plain red picture with some confidence; it must not be asked."""
-    notes, _ = look(eyes, Image.new("RGB", (320, 240), value))
+    """There is nothing to name: the classifier, which would have to guess, isn't asked."""
+    notes, told = look(eyes, Image.new("RGB", (320, 240), value))
     assert notes.empty and notes.main_colour == name and not notes.things
+    assert not any(step.startswith("naming") for step in told)
     assert notes.text.splitlines() == ["kind: plain colour", f"colour: {name}", "things: none", "words: none"]
 
 
@@ -149,6 +150,19 @@ def test_dense_page_keeps_to_its_cap_and_says_so(eyes):
     assert sum(map(count_tokens, notes.text.splitlines())) <= MOST_TOKENS
     assert 0 < notes.dropped < 70 and notes.text.splitlines()[-1] == f"({notes.dropped} more lines)"
     assert "70 lines" in notes.notices[0]
+
+
+def test_torch_keeps_its_thread_count(eyes):
+    """The classifier runs on one thread; left at that, the language model would run at half its speed."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        _, told = look(eyes, Image.effect_noise((400, 300), 60).convert("RGB"))
+        assert "naming things" in told and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2000, 20), (20, 2000)])

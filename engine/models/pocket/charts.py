@@ -187,7 +187,11 @@ def _axis(words: list[_Box], bars: list[_Box]) -> tuple[float, float, float] | N
     fit = linear_regression(places, values)  # over all ticks: boxes of words jitter by a pixel or two
     spread = max(values) - min(values)
     off = max(abs(fit.intercept + fit.slope * place - value) for place, value in ticks)
-    return (fit.intercept, fit.slope, max(values)) if fit.slope > 0 and off < 0.05 * spread else None
+    if fit.slope <= 0 or off > 0.05 * spread:
+        return None
+    foot = median(bar.foot for bar in bars)
+    near_zero = abs(fit.intercept + fit.slope * foot) < 0.03 * spread  # then bars start at nought, to the pixel
+    return -fit.slope * foot if near_zero else fit.intercept, fit.slope, max(values)
 
 
 def _measured(tip: float, axis: tuple[float, float, float] | None) -> str:

@@ -27,7 +27,7 @@ from .watching import watch
 Seen = Union[Notes, ClipNotes]
 
 ABOUT = (
-    "Reads text, names about 1,000 kinds of things, sees colours; answers in English."
+    "Reads text, names about 1,000 kinds of things, sees colours, follows short videos; answers in English."
     " For real understanding choose a larger model."
 )
 CONTEXT = 8192

@@ -81,7 +81,7 @@ def describe(notes: Notes) -> list[str]:
     elif not notes.lines and not notes.shapes:
         said.append(f"The picture is {_a(notes.kind)}, but what it shows was not recognised.")
     if notes.shapes and not notes.things and notes.kind in ("drawing", "picture with words"):
-        said.append(f"The picture shows {_list([_a(shape) for shape in describe_shapes(notes.shapes)])}.")
+        said.append(f"This is a drawing of {_list([_a(shape) for shape in describe_shapes(notes.shapes)])}.")
     said.append(f"Its main colour is {notes.main_colour}.")
     if notes.lines:
         total = next((f" The {label.lower()} is {value}." for label, value in notes.pairs if label.lower() == "total"), "")
@@ -154,7 +154,7 @@ def _of_things(question: Question, notes: Notes) -> list[str]:
                 wide = next((word for word in map(everyday, question.content) if word in thing.wider), None)
                 return [f"The {wide} is {_name(thing)}." if wide else f"The picture shows {_name(thing)}."]
         if "cup" in asked and {"drink", "food"} & set(thing.wider):
-            return [f"In the cup is {_uncounted(thing)}."]
+            return [f"The cup holds {_uncounted(thing)}."]
     wide = asked & {"animal", "vehicle", "food", "drink", "fruit", "bird", "plant", "building", "instrument"}
     if wide and not notes.lines and not question.has("many"):
         return [f"No {next(iter(wide))} was recognised.", f"The picture shows {seen(notes)}."]
