@@ -254,7 +254,7 @@ def launch_options() -> dict[str, Any]:
         "theme": theme,
         "css_paths": ASSETS / "style.css",
         "footer_links": [],
-        "max_file_size": "50mb",
+        "max_file_size": "500mb",
         "max_threads": 500,  # how many visitors may wait for an answer at once; the engine has its own line
         "run_history": False,
         "share": False,
