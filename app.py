@@ -68,6 +68,7 @@ def create_app(model: Model, processor: Any, *, max_chats: int = 200) -> Any:
 
     async def send(asked: dict | None, chat: Chat | None, request: gr.Request):
         text, files = (asked or {}).get("text") or "", (asked or {}).get("files") or []
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair can't be sent back to the page
         if not text.strip() and not files:
             return {hint: _hint(NOTHING)}
         try:

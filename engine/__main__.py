@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import signal
 import sys
 from dataclasses import asdict
 
@@ -20,6 +21,7 @@ STOPPED_BY_KEY = 130  # what shells report for Ctrl-C
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 0, 1 with a sentence on stderr, or 130 after Ctrl-C."""
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
+    logging.getLogger("engine").setLevel(logging.WARNING)
     args = _parser().parse_args(argv)
     try:
         return args.run(args)
@@ -30,6 +32,9 @@ def main(argv: list[str] | None = None) -> int:
         return STOPPED_BY_KEY
     except BrokenPipeError:  # the reader of a pipe, `head` say, has gone
         sys.stderr.close()
+        return 1
+    except OSError as error:
+        print(f"The answer can't be written ({error.strerror}). Free some space or write it elsewhere.", file=sys.stderr)
         return 1
 
 
@@ -69,6 +74,7 @@ def _ask(args: argparse.Namespace) -> int:
                 show(reply)
                 break
             except KeyboardInterrupt:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough; the rest is quick
                 reply.stop()  # the end is still in the queue: read on to it
     finally:
         model.close()

@@ -8,6 +8,7 @@ leaves behind, cancel acts at every step, the end comes at once, and typed event
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections import deque
@@ -21,6 +22,8 @@ from .messages import Message, TextPart, assistant
 from .models.base import Model
 from .queries import CANCEL, RESET, STOP, Query, asks, read_query, strangers, wants
 from .rounds import Event, Reason, Round, RoundEnded, Text
+
+log = logging.getLogger(__name__)
 
 ROUND_START = "<|round_start|>"
 ROUND_END = "<|round_end|>"
@@ -73,6 +76,7 @@ class _Loop:
         self._stopping = False
         # Queries and the events of the running round arrive in one queue, so that nothing has to be polled.
         self._arrivals: queue.Queue = queue.Queue()
+        self._early: deque[Mapping] = deque()
 
     def run(self) -> None:
         threading.Thread(target=self._read_queries, name="offline queries", daemon=True).start()
@@ -83,9 +87,18 @@ class _Loop:
                 if self._waiting:
                     self._begin(self._waiting.popleft())
                     continue
-            arrival = self._arrivals.get()
+            arrival = self._early.popleft() if self._early else self._arrivals.get()
             if isinstance(arrival, Mapping):
                 self._take(arrival)
+            else:
+                self._show(arrival)
+
+    def _settle(self) -> None:
+        """Show what is left of a round that has ended, ahead of queries that arrived before its last events."""
+        while self._running is not None:
+            arrival = self._arrivals.get()
+            if isinstance(arrival, Mapping):
+                self._early.append(arrival)
             else:
                 self._show(arrival)
 
@@ -95,17 +108,19 @@ class _Loop:
             query = self._queries.get()
             if isinstance(query, Mapping):
                 self._arrivals.put(query)
-                if query.get(STOP):
+                if wants(query, (STOP,)):
                     return
 
     def _take(self, query: Mapping) -> None:
         """Controls act at once and overtake what waits; a reset waits for its turn."""
+        if self._running is not None and self._running.round_.over.is_set():
+            self._settle()
         if self._running is not None and wants(query, (*CANCEL, STOP)):
             self._running.round_.reply.stop()
-        if query.get(STOP):
-            self._stopping = True
-        elif asks(query) or wants(query, RESET):
+        if asks(query) or wants(query, RESET):
             self._waiting.append(query)
+        if wants(query, (STOP,)):
+            self._stopping = True
 
     def _begin(self, query: Mapping) -> None:
         if wants(query, RESET):
@@ -122,6 +137,10 @@ class _Loop:
             read = read_query(query, self._history)
         except EngineError as error:
             round_.end("failed", str(error))
+            return
+        except Exception as error:  # a value that nobody thought of must not end the loop for everybody
+            log.error("a query could not be read", exc_info=True)
+            round_.end("failed", f"The query can't be read ({type(error).__name__}: {str(error)[:200]}). Check its values.")
             return
         running.query = read
         self._model.worker.submit(round_, lambda: self._work(running, read))

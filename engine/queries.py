@@ -46,14 +46,22 @@ class Query:
     persist_cancelled: bool
 
 
+def is_set(value: Any) -> bool:
+    """Whether a value counts as given; NumPy arrays, which have no truth of their own, do."""
+    try:
+        return bool(value)
+    except Exception:
+        return True
+
+
 def wants(query: Mapping, keys: tuple[str, ...]) -> bool:
     """True when one of the control `keys` is set."""
-    return any(query.get(key) for key in keys)
+    return any(is_set(query.get(key)) for key in keys)
 
 
 def asks(query: Mapping) -> bool:
     """True when the dict is a question and not only a control: it has content, or no control at all."""
-    return any(query.get(key) for key in CONTENT) or not wants(query, (*CANCEL, *RESET, STOP))
+    return any(is_set(query.get(key)) for key in CONTENT) or not wants(query, (*CANCEL, *RESET, STOP))
 
 
 def strangers(query: Mapping) -> list[str]:
@@ -68,7 +76,7 @@ def read_query(query: Mapping, history: tuple[Message, ...]) -> Query:
         InputError: a wrong value, or an unknown key of `generate_kwargs` or `media_kwargs`; the text names it.
     """
     messages, given = _messages(query)
-    replaces = given and not query.get("append_messages_to_session")
+    replaces = given and not is_set(query.get("append_messages_to_session"))
     thinking = thinking_mode(query.get("thinking_mode"))
     text = _system(query, thinking, messages)
     past = () if replaces else history
@@ -78,9 +86,9 @@ def read_query(query: Mapping, history: tuple[Message, ...]) -> Query:
         messages=messages,
         replaces=replaces,
         settings=_settings(query, thinking),
-        stream=bool(query["stream_output"] if "stream_output" in query else query.get("stream")),
-        persist=bool(query.get("persist_session", True)),
-        persist_cancelled=bool(query.get("persist_cancelled_turn", False)),
+        stream=is_set(query["stream_output"] if "stream_output" in query else query.get("stream")),
+        persist=is_set(query.get("persist_session", True)),
+        persist_cancelled=is_set(query.get("persist_cancelled_turn", False)),
     )
 
 
@@ -99,7 +107,7 @@ def _system(query: Mapping, thinking: str | None, messages: tuple[Message, ...])
 def _messages(query: Mapping) -> tuple[tuple[Message, ...], bool]:
     """This turn's messages, and whether they came as `messages`."""
     given = query.get("messages")
-    if given:
+    if is_set(given):
         if not isinstance(given, (list, tuple)):
             raise InputError(f"messages is a {type(given).__name__}; it must be a list of role and content.")
         messages = [_message(entry) for entry in given if isinstance(entry, Mapping)]
@@ -149,7 +157,7 @@ def _item(item: Any) -> list[Part]:
         raise InputError(f"A message has a {type(item).__name__} in its content; it must be a text or a dict with a type.")
     kind, parts = item.get("type"), []
     if kind in ("image", "image_url") or "image" in item:
-        value = item.get("image") or item.get("image_url")
+        value = item.get("image_url") if item.get("image") is None else item["image"]
         parts.append(_image(value.get("url") if isinstance(value, Mapping) else value))
     elif kind == "video" or "video" in item:
         parts += _video(item.get("video"))
@@ -176,7 +184,7 @@ def _video(value: Any) -> list[VideoPart]:
     path, segments = value.get("video_path"), value.get("segments")
     if path is None:
         raise InputError("A video of the query has no video_path. Give the path of its file.")
-    if not segments:
+    if not is_set(segments):
         return [VideoPart(path, source_name(path))]
     parts = []
     for segment in segments if isinstance(segments, (list, tuple)) else [segments]:

@@ -47,6 +47,9 @@ class Session:
         model, processor: as `load_model` returns them.
         messages: an earlier conversation to go on with, as `messages` gave it.
 
+    Raises:
+        InputError: `messages` is no such conversation.
+
     `ask`, `retry`, `edit` and `continue_` return a reply at once and never raise for what a user can do wrong: such a
     reply ends `failed` with a sentence. Each of them stops a round that still runs. Methods may be called from any
     thread.
@@ -56,13 +59,19 @@ class Session:
         self.model = model
         self.processor = processor
         self._lock = threading.RLock()
-        self._opening = tuple(message for message in messages if message.role == "system")
+        self._opening: tuple[Message, ...] = ()
         self._turns: list[_Turn] = []
         for message in messages:
-            if message.role == "user":
+            if not isinstance(message, Message):
+                raise InputError(f"messages holds a value of the type {type(message).__name__}; give Message values.")
+            if message.role == "system":
+                self._opening += (message,)
+            elif message.role == "user":
                 self._turns.append(_Turn(message))
-            elif message.role == "assistant" and self._turns:
+            elif self._turns:
                 self._turns[-1].before += message.text
+            else:
+                raise InputError("messages starts with an answer; a conversation starts with a question.")
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -103,7 +112,7 @@ class Session:
         """
         with self._lock:
             messages = self.messages
-            if not 0 <= index < len(messages) or messages[index].role != "user":
+            if not isinstance(index, int) or not 0 <= index < len(messages) or messages[index].role != "user":
                 return _failed(f"Message {index} is not a question of this chat. Choose one of your own messages.")
             place = sum(message.role == "user" for message in messages[:index])
             try:
@@ -149,6 +158,8 @@ class Session:
             reply.stop()
 
     def _begin(self, place: int, turn: _Turn, settings: GenerationSettings | None) -> Reply:
+        if not isinstance(settings or GenerationSettings(), GenerationSettings):
+            return _failed(f"settings is of the type {type(settings).__name__}; it must be a GenerationSettings.")
         self.stop()
         del self._turns[place:]
         self._turns.append(turn)
@@ -183,13 +194,16 @@ class Session:
 
 def _text(text: object) -> str:
     if not isinstance(text, str):
-        raise InputError(f"The question is a {type(text).__name__}; it must be a text.")
+        raise InputError(f"The question is of the type {type(text).__name__}; it must be a text.")
     return text
 
 
 def _sources(files: Iterable[Source]) -> list[Source]:
-    single = isinstance(files, (str, bytes)) or hasattr(files, "__fspath__")
-    return [files] if single else list(files)
+    if files is None:
+        return []
+    if isinstance(files, (str, bytes, bytearray, memoryview)) or not isinstance(files, Iterable):
+        return [files]
+    return list(files)
 
 
 def _failed(sentence: str) -> Reply:

@@ -98,6 +98,9 @@ class Worker:
             round_.touch()
             try:
                 self._run(round_, job.work)
+            except BaseException:  # this thread must outlive whatever happens in a round
+                log.error("%s: the worker was disturbed", self.name, exc_info=True)
+                round_.end("failed", "The model failed on this question. Ask again; the details are in the log.")
             finally:
                 with self._changed:
                     self._current = None
@@ -122,10 +125,7 @@ class Worker:
             round_.end("failed", _sentence(error))
         finally:
             if round_.ended is None or round_.ended.reason == "failed":
-                # The traceback that kept the step's tensors alive is gone here, so the memory can go back.
-                gc.collect()
-                if "torch" in sys.modules:
-                    sys.modules["torch"].cuda.empty_cache()
+                _give_back_memory()
 
     def _watch(self) -> None:
         told: Round | None = None
@@ -143,6 +143,14 @@ class Worker:
                 self._stuck = True
                 round_.end("failed", f"The model did not move for {quiet:.0f} seconds. Ask again; if it still hangs,"
                            " restart the program.")
+
+
+def _give_back_memory() -> None:
+    """After a failure: the traceback that kept a step's tensors alive is gone, so the memory can go back."""
+    gc.collect()
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)  # None too while torch is still being imported
+    if cuda is not None and cuda.is_initialized():
+        cuda.empty_cache()
 
 
 def _sentence(error: BaseException) -> str:

@@ -300,7 +300,7 @@ def test_an_eps_file_starts_no_ghostscript(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(InputError, match="pipe.png is not there"):
+    with pytest.raises(InputError, match="pipe.png can.t be found"):
         open_image(tmp_path / "pipe.png")
 
 

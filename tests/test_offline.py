@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -332,6 +333,39 @@ def test_several_producers_on_one_queue_each_get_an_end(loop):
         producer.start()
     texts = [made.round()[0] for _ in range(40)]
     assert sorted(texts) == sorted(f"You said: {n}-{m}" for n in range(4) for m in range(10))
+
+
+@pytest.mark.parametrize("query", [
+    {"images": np.zeros((4, 4, 3), np.uint8)},
+    {"messages": [{"role": "user", "content": [{"type": "image", "image": np.zeros((4, 4, 3), np.uint8)}]}]},
+    {"prompt": "x", "videos": [{"video_path": "a.mp4", "segments": np.array([[0, 1], [1, 2]])}]},
+    {"prompt": np.array(["a", "b"])}, {"prompt": "x", "stream": np.zeros(3)}, {"prompt": "x", "persist_session": np.zeros(3)},
+    {"messages": [{"role": np.zeros(3), "content": "x"}]}, {"prompt": "x", "system_prompt": np.zeros(3)},
+])  # fmt: skip
+def test_arrays_have_no_truth_but_get_an_end(loop, query):
+    """A NumPy picture ended the loop's thread, and its asker waited for ever."""
+    made = loop()
+    made.put(query, {"prompt": "still there?", "clear_history": True})
+    made.round()
+    assert made.round() == ["You said: still there?"]
+
+
+def test_a_cancel_right_after_the_next_question_stops_that_one(loop):
+    """It was spent on the round before, which had ended but was not yet shown."""
+    made = loop(["a", 0.02] * 500, ["b", 0.02] * 500)
+    made.put({"prompt": "a", "stream": True})
+    assert [made.get(), made.get()] == [START, "a"]
+    made.put(CANCEL, {"prompt": "b", "stream": True}, CANCEL)
+    while made.get() != END:
+        pass
+    assert len(made.round()) < 100
+
+
+def test_a_question_in_the_same_dict_as_a_stop_is_answered_with_an_error(loop):
+    made = loop()
+    made.put({"prompt": "x", **STOP})
+    made.thread.join(5)
+    assert made.round()[0].startswith("[ERROR] ")
 
 
 KEYS = st.sampled_from([

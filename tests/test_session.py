@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+import types
 
 import pytest
 from PIL import Image
 
-from engine import GenerationSettings, Session
+from engine import GenerationSettings, InputError, Session
 from engine.messages import assistant, user
 from engine.models.scripted import ScriptedModel
 from engine.rounds import RoundEnded, RoundStarted, Stats, Status, Text
@@ -275,3 +277,53 @@ def test_a_reply_can_be_read_again_after_its_end(talk):
     reply = talk(["a"]).ask("hi")
     list(reply)
     assert list(reply) == []
+
+
+def test_a_failure_while_torch_is_half_imported_leaves_the_worker_alive(talk, monkeypatch):
+    """The clean-up after a failed round asked a half-imported torch for its GPU, and the worker's thread died."""
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    session = talk([ValueError("boom")], ["alive"])
+    assert list(session.ask("first"))[-1].reason == "failed"
+    assert session.ask("second").wait(2).text == "alive"
+
+
+def test_asking_first_from_many_threads_makes_one_worker():
+    """`cached_property` has no lock since Python 3.12: each thread got a worker of its own."""
+    model = ScriptedModel()
+    barrier, workers = threading.Barrier(8), []
+
+    def first():
+        barrier.wait()
+        workers.append(model.worker)
+
+    threads = [threading.Thread(target=first) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    model.close()
+    assert len(set(map(id, workers))) == 1
+
+
+@pytest.mark.parametrize("files", [Image.new("RGB", (4, 4)), None, 5, bytearray(b"abc"), [5], b"abc"])
+def test_whatever_is_given_as_files_never_raises(talk, files):
+    ended = talk(["fine"]).ask("what?", files).wait(2)
+    assert ended.reason in ("finished", "failed") and (ended.error is None or ended.error.endswith("."))
+
+
+@pytest.mark.parametrize("call", [
+    lambda session: session.ask("a", settings={"max_new_tokens": 4}), lambda session: session.ask(7),
+    lambda session: session.edit("0", "b"), lambda session: session.edit(None, "b"),
+])  # fmt: skip
+def test_wrong_arguments_end_in_a_sentence_and_lose_nothing(talk, call):
+    session = talk(["one"], ["two"])
+    list(session.ask("first"))
+    ended = call(session).wait(2)
+    assert ended.reason == "failed" and "Traceback" not in ended.error and ended.error.endswith(".")
+    assert words(session.messages) == [("user", "first"), ("assistant", "one")]
+
+
+def test_a_conversation_that_starts_with_an_answer_is_refused():
+    for messages in ([assistant("hello"), user("x")], [{"role": "user", "content": "x"}]):
+        with pytest.raises(InputError, match="messages"):
+            Session(ScriptedModel(), None, messages=messages)

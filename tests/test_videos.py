@@ -334,7 +334,7 @@ def test_files_without_a_frame_end_in_one_sentence_each(tmp_path):
         assert sentence_of(tmp_path / name).startswith(start)
         if data:
             assert sentence_of(data, name=name).startswith(start)
-    assert "is not there any more" in sentence_of(tmp_path / "gone.mp4")
+    assert "can't be found" in sentence_of(tmp_path / "gone.mp4")
     assert "is a folder" in sentence_of(tmp_path) and "web address" in sentence_of("https://example.org/a.mp4")
     assert sentence_of(7) and sentence_of(None)
 
@@ -371,7 +371,7 @@ def test_a_playlist_opens_no_other_file(tmp_path, name, head):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp4")
-    assert "is not there" in sentence_of(tmp_path / "pipe.mp4")
+    assert "can't be found" in sentence_of(tmp_path / "pipe.mp4")
 
 
 # Limits

@@ -30,12 +30,19 @@ open files that they can't decode."""
 _MOVING = ("AVIF", "GIF", "PNG", "WEBP")
 
 
+LONGEST_NAME = 100
+
+
 def source_name(source: Source, unnamed: str = "picture") -> str:
     """The name that people know a source by: the file's name, or `unnamed` for bytes and PIL images."""
-    if isinstance(source, (str, os.PathLike)):
-        return os.path.basename(os.fspath(source).rstrip("/\\")) or os.fspath(source)
-    filename = getattr(source, "filename", "")
-    return os.path.basename(filename) if filename and isinstance(filename, str) else unnamed
+    path = source if isinstance(source, (str, os.PathLike)) else getattr(source, "filename", "")
+    if not isinstance(path, (str, os.PathLike)):
+        return unnamed
+    path = os.fsdecode(path)
+    name = os.path.basename(path.rstrip("/\\")) or path
+    # A name stands in sentences, on terminals too: no control characters, no half characters, not without end.
+    name = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return (name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…") or unnamed
 
 
 def checked_path(source: str | os.PathLike, name: str, limit: int) -> str:
@@ -44,7 +51,7 @@ def checked_path(source: str | os.PathLike, name: str, limit: int) -> str:
     Raises:
         InputError: no such file, a folder, empty, above `limit` bytes, or a web address.
     """
-    path = os.fspath(source)
+    path = os.fsdecode(source)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if path.lower().startswith(("http://", "https://", "ftp://", "data:")):
@@ -57,7 +64,7 @@ def checked_path(source: str | os.PathLike, name: str, limit: int) -> str:
             raise FileNotFoundError
         size = os.path.getsize(path)
     except (FileNotFoundError, ValueError):  # ValueError: a NUL character in the path
-        raise InputError(f"{name} is not there any more. Add it again.") from None
+        raise InputError(f"{name} can't be found. Check its name, or add the file again.") from None
     except OSError as error:
         raise _unreadable(name, error) from None
     _check_size(name, size, limit)
@@ -80,7 +87,7 @@ def read_file(source: Source, name: str, limit: int | None = None) -> bytes:
         except OSError as error:
             raise _unreadable(name, error) from None
     else:
-        raise InputError(f"{name} is a {type(source).__name__}; give a path, bytes or a PIL image.")
+        raise InputError(f"{name} is of the type {type(source).__name__}; give a path, bytes or a PIL image.")
     _check_size(name, len(data), limit)
     return data
 
@@ -114,7 +121,7 @@ def broken_picture(name: str, error: Exception) -> InputError:
     """The sentence for whatever a decoder raised."""
     if isinstance(error, MemoryError):
         return InputError(f"{name} needs more memory than there is. Make it smaller and add it again.")
-    return InputError(f"{name} is damaged or cut off ({type(error).__name__})."
+    return InputError(f"{name} is damaged or cut off."
                       " Save or copy it again and add it once more.")  # fmt: skip
 
 

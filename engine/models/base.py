@@ -7,15 +7,18 @@ sessions, queues of other rounds, or the page.
 from __future__ import annotations
 
 import queue
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from functools import cached_property
 from typing import Any
 
 from ..messages import Message
 from ..rounds import Reason, Round
 from ..settings import GenerationSettings
 from ..worker import Worker
+
+_starting = threading.Lock()
+"""Two threads that ask first at the same moment must get the same worker."""
 
 
 class Model(ABC):
@@ -33,6 +36,7 @@ class Model(ABC):
     loading: str | None = None
     failure: str | None = None
     stall_s: float = 120.0
+    _worker: Worker | None = None
 
     @abstractmethod
     def answer(
@@ -44,10 +48,13 @@ class Model(ABC):
         the generator when the round is stopped. An `EngineError` ends the round with its sentence.
         """
 
-    @cached_property
+    @property
     def worker(self) -> Worker:
         """The thread that owns this model; started by the first use."""
-        return Worker(self.name, self.stall_s)
+        with _starting:
+            if self._worker is None:
+                self._worker = Worker(self.name, self.stall_s)
+            return self._worker
 
     def offline_generate(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -23,6 +25,8 @@ from .notes import Notes
 from .prompting import SYSTEM, picture_text, suffix
 from .quiet import quiet_transformers
 from .watching import watch
+
+log = logging.getLogger(__name__)
 
 Seen = Union[Notes, ClipNotes]
 
@@ -57,8 +61,15 @@ def load_pocket(dtype: str | None, progress: Callable[[str], None]) -> tuple[Loc
         from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
+        kind = getattr(torch, dtype or _fast_dtype(device))
         with quiet_transformers():
-            network = LlamaForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype or _fast_dtype(device)))
+            try:
+                network = LlamaForCausalLM.from_pretrained(folder, dtype=kind)
+            except Exception:
+                log.warning("what is kept in %s can't be loaded; it is fetched again", folder, exc_info=True)
+                shutil.rmtree(folder, ignore_errors=True)
+                folder = fetch_pocket(progress)
+                network = LlamaForCausalLM.from_pretrained(folder, dtype=kind)
             tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         network = network.to(device).eval()
         progress("Loading the eyes")

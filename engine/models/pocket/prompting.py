@@ -13,6 +13,7 @@ from .selecting import select
 SYSTEM = "You are a helpful AI assistant named pocket. You answer in one or two short English sentences."
 NOT_ENGLISH = "I cannot read {}. I only understand English."
 OWN = re.compile(r"\b(?:my|mine|me|i|our|we)\b")
+ENDS = 400
 SMALL = frozenset("what which who whom where when how is are am was were do does did have has the a an of in on at to for"
                   " my mine me i our we you your it that this tell remember know can could s and or so".split())
 
@@ -31,14 +32,14 @@ def suffix(question: str, notes_so_far: Sequence[Seen], earlier_questions: Seque
     notes_so_far: of all pictures and videos of the conversation up to this question. earlier_questions: oldest first.
     new: how many of the pictures came with this question.
     """
-    if is_mostly_cjk(question):
+    if is_mostly_cjk(_ends(question)):
         return _wrap(NOT_ENGLISH.format(_language(question)))
     if told := _told(question, earlier_questions):
         return _wrap(told)
     if not notes_so_far:
         return ""
-    asked = take_apart(question)
-    earlier = [take_apart(one) for one in earlier_questions]
+    asked = take_apart(_ends(question))
+    earlier = [take_apart(_ends(one)) for one in earlier_questions]
     places = which_pictures(asked, len(notes_so_far), new)
     selected = []
     for place in places:
@@ -59,6 +60,7 @@ def suffix(question: str, notes_so_far: Sequence[Seen], earlier_questions: Seque
 
 def _told(question: str, earlier: Sequence[str]) -> str:
     """What the user has said about themselves, where the question asks for it ("What is my name?")."""
+    question = _ends(question)
     if not OWN.search(question.lower()):
         return ""
     asked = set(re.findall(r"\w+", question.lower())) - SMALL
@@ -66,6 +68,11 @@ def _told(question: str, earlier: Sequence[str]) -> str:
         if "?" not in one and len(one) < 300 and asked & set(re.findall(r"\w+", one.lower())):
             return f'You said: "{one.strip()}"'
     return ""
+
+
+def _ends(question: str) -> str:
+    """The beginning and the end of a long question, where what is asked stands; the rules are slow on a pasted book."""
+    return question if len(question) <= 2 * ENDS else f"{question[:ENDS]} {question[-ENDS:]}"
 
 
 def _language(text: str) -> str:
