@@ -39,7 +39,7 @@ BACK_TO_BOX = """(...values) => {
 }"""  # the keyboard goes on where one types; not on phones, where the keyboard would jump up
 WELCOME = """<div class="svl-welcome">
 <h2>Ask about a picture or a video</h2>
-<p>Drop your files into the box below, then ask in your own words.</p>
+<p>Add your files to the box below, then ask in your own words.</p>
 <ul>
 <li><b>Read</b><span>“What is the total on this receipt?”</span></li>
 <li><b>Look</b><span>“What animal is this?”</span></li>
@@ -246,6 +246,8 @@ def launch_options() -> dict[str, Any]:
         font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],  # no font is fetched
         font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
     ).set(
+        body_text_color="*neutral_800",
+        body_text_color_dark="*neutral_100",
         body_text_color_subdued="*neutral_500",
         body_text_color_subdued_dark="*neutral_400",
         input_placeholder_color="*neutral_500",

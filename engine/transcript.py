@@ -17,7 +17,7 @@ from .sessions import new_session_id
 
 MARKS = {"stopped": "Stopped", "length": "Cut at the length limit"}
 UNANSWERED = {
-    "stopped": "Stopped before an answer.",
+    "stopped": "Stopped before an answer. The model does not see this question; send it again to go on with it.",
     "length": "Cut at the length limit before any text.",
     "finished": "The model had nothing to say. Ask in other words.",
 }
@@ -126,7 +126,7 @@ def rows(exchange: Exchange) -> list[Row]:
 
 
 def stats_line(stats: Stats) -> str:
-    """The round in numbers, for people: "0.8 s to first word · 24 tokens/s · 1 picture"."""
+    """The round in numbers, for people: "0.8 s to first word · 24 tokens/s · 1 picture in the chat"."""
     facts = []
     if stats.ttft_s is not None:
         facts.append(f"{stats.ttft_s:.1f} s to first word")
@@ -134,5 +134,5 @@ def stats_line(stats: Stats) -> str:
         facts.append(f"{stats.tokens_per_s:.{0 if stats.tokens_per_s >= 10 else 1}f} tokens/s")
     for number, name in ((stats.images, "picture"), (stats.frames, "video frame")):
         if number:
-            facts.append(f"{number} {name}" + "s" * (number > 1))
+            facts.append(f"{number} {name}{'s' * (number > 1)} in the chat")
     return " · ".join(facts)

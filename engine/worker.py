@@ -60,7 +60,7 @@ class Worker:
                 round_.end("failed", "The model hangs on an earlier question. Restart the program and ask again.")
             else:
                 self._line.append(_Job(round_, work))
-                if self._current is not None:
+                if self._current is not None and not self._current.cancelled:  # one that was stopped is as good as over
                     self._tell_places()
                 self._changed.notify_all()
 
@@ -156,6 +156,11 @@ def _give_back_memory() -> None:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return "The model ran out of memory. Ask again with smaller or fewer pictures, or start a new chat."
+    if isinstance(error, ModuleNotFoundError):
+        return (
+            f"A package that is needed is missing ({error.name}). Run `pip install -r requirements.txt`, and start"
+            " StreamVL with the same Python, for example .venv/bin/python."
+        )
     return (
         f"The model failed on this question ({type(error).__name__}: {str(error)[:200]})."
         " Ask again, or start a new chat; the details are in the log."

@@ -18,7 +18,7 @@ from engine.errors import InputError
 from engine.models.scripted import ScriptedModel
 from engine.rounds import Round, Stats
 from engine.session import Session
-from engine.transcript import Chat, Exchange, rows, stats_line
+from engine.transcript import UNANSWERED, Chat, Exchange, rows, stats_line
 
 ROOT = Path(app.__file__).parent
 
@@ -67,7 +67,7 @@ def test_a_finished_answer_has_its_numbers_in_a_row_of_their_own():
     round_.write("Because.")
     round_.end("finished")
     assert after(Exchange("Why?"), round_) == [
-        ASKED, ("assistant", "Because."), note("facts", "0.0 s to first word · 2 pictures")
+        ASKED, ("assistant", "Because."), note("facts", "0.0 s to first word · 2 pictures in the chat")
     ]  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_stopped_before_any_text_the_question_stays():
     round_ = Round()
     round_.status("Reading picture 1 of 1")
     round_.reply.stop()
-    assert after(Exchange("Why?"), round_) == [ASKED, note("unanswered", "Stopped before an answer.")]
+    assert after(Exchange("Why?"), round_) == [ASKED, note("unanswered", UNANSWERED["stopped"])]
 
 
 def test_an_empty_answer_is_told():
@@ -160,9 +160,9 @@ def test_a_question_in_between_ends_the_answer_before_it_and_never_mixes_with_it
 
 
 def test_numbers_read_like_a_sentence():
-    assert stats_line(Stats(0.83, 24.4, images=1)) == "0.8 s to first word · 24 tokens/s · 1 picture"
+    assert stats_line(Stats(0.83, 24.4, images=1)) == "0.8 s to first word · 24 tokens/s · 1 picture in the chat"
     assert stats_line(Stats(12.0, 3.25, images=2, frames=1)) == (
-        "12.0 s to first word · 3.2 tokens/s · 2 pictures · 1 video frame"
+        "12.0 s to first word · 3.2 tokens/s · 2 pictures in the chat · 1 video frame in the chat"
     )
     assert stats_line(Stats()) == ""
 

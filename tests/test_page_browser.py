@@ -194,7 +194,7 @@ def test_stop_while_a_long_step_runs_frees_the_page_before_the_step_ends(served,
     tab.ask("again")
     tab.wait_for_word("fine")
     assert [message.text for message in model.seen[-1]] == ["again"], "an unanswered question is not in the prompt"
-    assert tab.answers.count() == 1 and tab.notes.first.inner_text() == "Stopped before an answer."
+    assert tab.answers.count() == 1 and tab.notes.first.inner_text().startswith("Stopped before an answer.")
 
 
 def test_asking_while_it_answers_stops_the_answer_and_mixes_nothing(served, tabs):
