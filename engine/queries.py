@@ -27,6 +27,9 @@ OTHERS = (
 )  # fmt: skip
 KNOWN = frozenset((*CONTENT, *CANCEL, *RESET, STOP, *OTHERS))
 
+MOMENT = 0.001
+"""Seconds of video that [moment] stands for: one frame."""
+
 _MEDIA = {"min_pixels": "min_pixels", "max_pixels": "max_pixels", "video_fps": "fps", "video_minlen": "min_frames",
           "min_frames": "min_frames", "video_maxlen": "max_frames", "max_frames": "max_frames"}  # fmt: skip
 _MEDIA_UNUSED = {"multi_image_max_pixels", "video_max_pixels", "patch_size", "temporal_patch_size", "merge_size",
@@ -193,7 +196,8 @@ def _video(value: Any) -> list[VideoPart]:
             raise InputError(f"A segment of the video is {segment!r}; it must be [start, end] or [moment] in seconds.")
         if len(times) == 2 and times[0] >= times[1]:
             raise InputError(f"A segment of the video is {segment!r}; its end must lie after its start.")
-        parts.append(VideoPart(path, source_name(path), start=float(times[0]), end=float(times[-1])))
+        end = times[1] if len(times) == 2 else times[0] + MOMENT
+        parts.append(VideoPart(path, source_name(path), start=float(times[0]), end=float(end)))
     return parts
 
 

@@ -8,10 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from clips import clip, number_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from engine.media import sample_frames
 from engine.models.scripted import ScriptedModel
 from engine.rounds import RoundEnded, RoundStarted, Status
 
@@ -281,6 +283,17 @@ def test_media_stand_before_the_words_and_in_message_order(loop):
     made.round(), made.round()
     kinds = [[type(part).__name__[:-4] for part in seen[0].parts] for seen in made.model.seen]
     assert kinds == [["Image", "Image", "Text"], ["Text", "Image", "Text", "Image"]]
+
+
+def test_each_segment_of_a_video_is_a_part_of_its_own(loop, tmp_path):
+    path = clip(tmp_path / "numbers.mp4", 40, rate=10)
+    made = loop(A)
+    made.put({"prompt": "a", "videos": [{"video_path": path, "segments": [[0, 1.5], [2]]}, str(path)]})
+    assert made.round() == ["Hello there"]
+    videos = made.model.seen[0][0].media
+    assert [(video.start, video.end) for video in videos] == [(0, 1.5), (2, 2.001), (None, None)]
+    frames = sample_frames(path, start=videos[1].start, end=videos[1].end, min_frames=8)
+    assert [number_of(image) for image in frames.images] == [20] and frames.times == (2.0,)
 
 
 def test_generate_kwargs_keep_the_originals_meaning(loop):
