@@ -311,8 +311,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         flags = read_flags(argv, os.environ)
-        options = launch_options()  # imports Gradio, seconds that go by twice as slowly once the model loads beside it
-        model = LoadingModel(flags.model)
+        model = LoadingModel(flags.model, start=False)
+        options = launch_options()
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
@@ -321,6 +321,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         address = {"server_name": flags.host, "server_port": flags.port}
         _, url, _ = page.launch(**address, auth=flags.auth, prevent_thread_lock=True, quiet=True, **options)
         print(f"StreamVL is on {url}", flush=True)
+        model.start()  # not before: beside it, seconds of importing Gradio would go by twice as slowly
         page.block_thread()
     except OSError:
         print(f"Port {flags.port} can't be opened; choose another --port, or another --host.", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -78,7 +79,8 @@ def _dtype_name(dtype: Any) -> str | None:
 class LoadingModel(Model):
     """A model that is still being loaded; its rounds wait, saying what is going on.
 
-    Args: as `load_model`.
+    Args: as `load_model`, and
+        start: False puts the loading off until `start` is called.
 
     Raises:
         InputError: at once, for a name or a setting that can't be right.
@@ -88,13 +90,19 @@ class LoadingModel(Model):
         failure: why the model could not be loaded, or None.
     """
 
-    def __init__(self, name: str, **settings: Any) -> None:
+    def __init__(self, name: str, *, start: bool = True, **settings: Any) -> None:
         _check(name, settings)
         self.name = name
         self.loading = f"Loading {name}"
         self._loaded: tuple[Model, Any] | None = None
         self._over = threading.Event()
-        threading.Thread(target=self._load, args=(name, settings), name=f"{name} loader", daemon=True).start()
+        self._loader = threading.Thread(target=self._load, args=(name, settings), name=f"{name} loader", daemon=True)
+        if start:
+            self.start()
+
+    def start(self) -> None:
+        """Begin to load; to be called once, where the constructor was told not to."""
+        self._loader.start()
 
     def answer(
         self, processor: Any, messages: Sequence[Message], settings: GenerationSettings, round_: Round
@@ -130,6 +138,10 @@ class LoadingModel(Model):
         def progress(sentence: str) -> None:
             self.loading = sentence
 
+        # Importing torch and transformers makes millions of objects that stay; going through them again and again
+        # takes a third of the time until the model is ready.
+        collecting = gc.isenabled()
+        gc.disable()
         try:
             self._loaded = load_model(name, **settings, progress=progress)
             self.about = self._loaded[0].about
@@ -142,5 +154,7 @@ class LoadingModel(Model):
                 " Start the program again; the details are in the log."
             )
         finally:
+            if collecting:
+                gc.enable()
             self.loading = None
             self._over.set()
