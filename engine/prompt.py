@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import InputError
-from .messages import Message
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

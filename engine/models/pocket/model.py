@@ -8,7 +8,7 @@ import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any, Union
+from typing import Any
 
 from ...errors import EngineUnreachable, InputError
 from ...media import open_image
@@ -18,17 +18,13 @@ from ...prompt import Piece, Prompt, PromptBuilder, Turn
 from ...rounds import Round
 from ...settings import GenerationSettings, MediaSettings
 from ..local import LocalModel
-from .clips import ClipNotes
 from .fetch import fetch_pocket
 from .looking import Eyes
-from .notes import Notes
-from .prompting import SYSTEM, picture_text, suffix
+from .prompting import SYSTEM, Seen, picture_text, suffix
 from .quiet import quiet_transformers
 from .watching import watch
 
 log = logging.getLogger(__name__)
-
-Seen = Union[Notes, ClipNotes]
 
 ABOUT = (
     "Reads text, names about 1,000 kinds of things, sees colours, follows short videos; answers in English."
